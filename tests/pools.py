@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 HARDWARE: dict[str, Any] = {
@@ -22,5 +23,23 @@ def pool_data(n_servers: int = 2, n_clients: int = 1, **changed: Any) -> dict[st
         "clients": [{"name": f"c{n}", "address": f"10.0.1.{n}"} for n in range(1, n_clients + 1)],
         "hardware": HARDWARE,
         "backings": {"jbod": {"bricks": ["/bricks/d1"], "kind": "jbod"}},
+        **changed,
+    }
+
+
+def campaign_data(workload: Mapping[str, Any] | None = None, **changed: Any) -> dict[str, Any]:
+    """A write and a read of a file by two workers; `workload` changes keys of it."""
+    iozone = {"tool": "iozone", "operations": ["write", "read"], "file_size": "1 MiB", "record_size": "64 KiB"}
+    return {
+        "schema_version": 1,
+        "name": "night",
+        "study": "supermicro-2017",
+        "seed": 7,
+        "repeats": 1,
+        "attempts": 2,
+        "layouts": [{"name": "plain", "type": "distribute", "geometry": "1", "backing": "jbod"}],
+        "workloads": [iozone | dict(workload or {})],
+        "workers": [2],
+        "deadline": "1 min",
         **changed,
     }

@@ -3,12 +3,14 @@
 The text is real and then repeated under banners of other hosts and days: sadc of this machine writes a record per
 second, and ``sar -A`` prints it. Where no sysstat is, ``--text`` names such a report. With ``--against CHECKOUT`` it is
 the CPU time in which `glusterlab parse` prints ``--slice`` MB, by turns with another checkout's.
+
+``--tables 100`` times `glusterlab tables` instead, process start included, on a campaign of so many imported samples
+with a report of each of ``--hosts`` (700 MB of text): all of it, nothing new, one new sample.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import resource
 import shutil
@@ -33,6 +35,14 @@ from glusterlab.telemetry.reader import chunks
 MB = 1_000_000
 CONSTANTS: dict[str, str | int | float] = {"campaign": "bench", "cell_id": "bench", "sample": 1, "role": "server"}
 ENVIRONMENT = {**os.environ, "LC_ALL": "C"}
+REPORT = Path(__file__).parents[1] / "data" / "iozone" / "cluster-write.txt"
+MAPPING = """\
+schema_version: 1
+layouts: {mirror: {type: replicate, geometry: 3x2, backing: raid6, disks: 72}}
+patterns: ["{layout}/run{repeat}/iozone.txt"]
+telemetry: ["{layout}/run{repeat}/sar-{host}.txt"]
+servers: [SERVERS]
+"""
 
 
 def record(seconds: int, folder: Path) -> Path:
@@ -51,14 +61,22 @@ def report(sa: Path) -> bytes:
     return done.stdout.partition(b"\n\n")[2]
 
 
+def banner(host: int, day: date) -> bytes:
+    return f"Linux 6.1.0-bench (host{host:02d}) \t{day:%m/%d/%y} \t_x86_64_\t(2 CPU)\n\n".encode()
+
+
+def run_sadf(sa: Path, target: Path) -> None:
+    with target.open("wb") as stream:
+        subprocess.run(["sadf", "-d", "-U", str(sa), "--", "-A"], check=True, stdout=stream, env=ENVIRONMENT)
+
+
 def repeat(text: bytes, size: int, target: Path) -> int:
     """Write the report under new hosts and days until the file has the size; return how often."""
     count = written = 0
     with target.open("wb") as stream:
         while written < size:
             day = date(2026, 1, 1) + timedelta(days=count // 12)
-            banner = f"Linux 6.1.0-bench (host{count % 12 + 1:02d}) \t{day:%m/%d/%y} \t_x86_64_\t(2 CPU)\n\n"
-            written += stream.write(banner.encode() + text + b"\n")
+            written += stream.write(banner(count % 12 + 1, day) + text + b"\n")
             count += 1
     return count
 
@@ -116,23 +134,26 @@ def plain_parser(path: Path, target: Path) -> int:
     return len(columns[0])
 
 
-class Memory(threading.Thread):
-    """The most memory that this process and its children had at once: proportional set size, bytes."""
+def measured(*words: str, cwd: Path) -> tuple[str, float, float]:
+    """What a command prints, its seconds, and the most memory that it and its children had at once: PSS, MiB."""
+    peak = 0
+    started = time.perf_counter()
+    process = subprocess.Popen([sys.executable, *words], cwd=cwd, stdout=subprocess.PIPE, text=True)
 
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.peak = 0
-        self._ended = threading.Event()
+    def watch() -> None:
+        nonlocal peak
+        while process.poll() is None:
+            peak = max(peak, sum(map(_pss, _tree(process.pid))))
+            time.sleep(0.1)
 
-    def run(self) -> None:
-        while not self._ended.wait(0.1):
-            self.peak = max(self.peak, sum(map(_pss, _tree(os.getpid()))))
-
-    def end(self) -> int:
-        """Stop, and return the peak."""
-        self._ended.set()
-        self.join()
-        return self.peak
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    printed, _ = process.communicate()
+    seconds = time.perf_counter() - started
+    watcher.join()
+    if process.returncode:
+        sys.exit(f"{' '.join(words)} ended with {process.returncode}")
+    return printed, seconds, peak / 2**20
 
 
 def _tree(process: int) -> list[int]:
@@ -165,20 +186,46 @@ def spread(name: str, values: list[float], unit: str) -> None:
     )
 
 
-def own_memory(path: Path, folder: Path) -> tuple[float, int]:
+def read_alone(path: Path, folder: Path) -> tuple[float, float]:
     """Seconds and peak memory of this reader in a process of its own, so that nobody else's memory is counted."""
-    code = (
-        "import json, sys; sys.path.insert(0, sys.argv[1]); import bench_telemetry as b; from pathlib import Path\n"
-        "if __name__ == '__main__':\n"
-        "    m = b.Memory(); m.start(); s = b.timed(lambda: b.this_reader(Path(sys.argv[2]), Path(sys.argv[3])))\n"
-        "    print(json.dumps([s, m.end()]))\n"
-    )
-    script = folder / "own.py"
-    script.write_text(code)
-    command = [sys.executable, str(script), str(Path(__file__).parent), str(path), str(folder)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    seconds, memory = json.loads(done.stdout)
-    return float(seconds), int(memory)
+    printed, _, memory = measured(__file__, "--read", str(path), cwd=folder)
+    return float(printed), memory
+
+
+def results(folder: Path, samples: int, hosts: int, text: bytes) -> int:
+    """Write a folder of results to import; return the bytes of telemetry in it."""
+    size = 0
+    for sample in range(1, samples + 1):
+        place = folder / "mirror" / f"run{sample}"
+        place.mkdir(parents=True)
+        shutil.copy(REPORT, place / "iozone.txt")
+        for host in range(1, hosts + 1):
+            day = date(2026, sample % 12 + 1, sample % 28 + 1)
+            size += (place / f"sar-host{host:02d}.txt").write_bytes(banner(host, day) + text)
+    names = ", ".join(f"host{host:02d}" for host in range(1, hosts + 1))
+    (folder / "mapping.yaml").write_text(MAPPING.replace("SERVERS", names))
+    return size
+
+
+def measure_tables(place: Path, samples: int, hosts: int, rounds: int, text: bytes) -> None:
+    """Print how long `glusterlab tables` takes on a campaign of so many samples."""
+
+    def command(*words: str) -> tuple[float, float]:
+        return measured("-m", "glusterlab.cli", *words, cwd=place)[1:]
+
+    size = results(place / "results", samples, hosts, text) / MB
+    command("import", "results", "--as", "bench", "--map", "results/mapping.yaml")
+    one = next((place / "raw" / "bench").glob("cells/*/sample-01/workload/*"))
+    cold, peak = command("tables", "raw/bench")
+    rate = f"{1000 * cold / size:.1f} ms/MB"
+    print(f"{samples} samples, {size:.0f} MB: all {cold:.2f} s, {rate}, peak {peak:.0f} MiB", flush=True)
+    nothing, changed = [], []
+    for _ in range(rounds):
+        nothing.append(command("tables", "raw/bench")[0])
+        one.touch()
+        changed.append(command("tables", "raw/bench")[0])
+    spread("nothing changed", nothing, "s")
+    spread("one sample changed", changed, "s")
 
 
 def measure_parse(path: Path, folder: Path, rounds: int, against: Path) -> None:
@@ -209,11 +256,21 @@ def main() -> None:
     options.add_argument("--text", type=Path, help="a report of sar -A instead of a recording; sadf is left out then")
     options.add_argument("--against", type=Path, help="measure parse of --slice MB against another checkout, instead")
     options.add_argument("--growth", type=int, nargs="*", default=[1, 2, 10], help="multiples of a tenth of the size")
+    options.add_argument("--tables", type=int, nargs="+", metavar="SAMPLES", help="time `glusterlab tables`, instead")
+    options.add_argument("--hosts", type=int, default=7, help="whose telemetry each sample of --tables has")
+    options.add_argument("--read", type=Path, help=argparse.SUPPRESS)
     chosen = options.parse_args()
+    if chosen.read is not None:
+        print(timed(lambda: this_reader(chosen.read, chosen.read.parent)))
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         sa = None if chosen.text else record(chosen.seconds, folder)
         text = chosen.text.read_bytes().partition(b"\n\n")[2] if sa is None else report(sa)
+        for samples in chosen.tables or ():
+            measure_tables(folder / str(samples), samples, chosen.hosts, chosen.rounds, text)
+        if chosen.tables:
+            return
         big, small = folder / "big.txt", folder / "small.txt"
         repeat(text, chosen.slice * MB, small)
         if chosen.against is not None:
@@ -223,18 +280,13 @@ def main() -> None:
         print(f"{big.stat().st_size / MB:.0f} MB: {count} times {len(text) / MB:.2f} MB")
         mine, plain, sadf, peaks = [], [], [], []
         for _ in range(chosen.rounds):
-            seconds, memory = own_memory(big, folder)
+            seconds, memory = read_alone(big, folder)
             mine.append(seconds / (big.stat().st_size / MB))
-            peaks.append(memory / 2**20)
+            peaks.append(memory)
             plain.append(timed(lambda: plain_parser(small, folder / "plain.parquet")) / (small.stat().st_size / MB))
             if sa is None:
                 continue
-            command = ["sadf", "-d", "-U", str(sa), "--", "-A"]
-            with (folder / "sadf.csv").open("wb") as target:
-                sadf.append(
-                    timed(lambda: subprocess.run(command, check=True, stdout=target, env=ENVIRONMENT))  # noqa: B023
-                    / (len(text) / MB)
-                )
+            sadf.append(timed(lambda: run_sadf(sa, folder / "sadf.csv")) / (len(text) / MB))
         spread("this reader, two processes", [value * 1000 for value in mine], "ms/MB")
         spread("plain parser line by line", [value * 1000 for value in plain], "ms/MB")
         spread("plain parser / this reader", [a / b for a, b in zip(plain, mine, strict=True)], "times")
@@ -244,9 +296,9 @@ def main() -> None:
         spread("peak memory of all processes", peaks, "MiB")
         for times in chosen.growth:
             repeat(text, chosen.size * MB // 10 * times, big)
-            seconds, memory = own_memory(big, folder)
+            seconds, memory = read_alone(big, folder)
             size = big.stat().st_size / MB
-            print(f"{size:7.0f} MB {seconds:7.2f} s {1000 * seconds / size:6.2f} ms/MB {memory / 2**20:6.0f} MiB")
+            print(f"{size:7.0f} MB {seconds:7.2f} s {1000 * seconds / size:6.2f} ms/MB {memory:6.0f} MiB")
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -16,31 +16,22 @@ from glusterlab.run.plan import PlannedSample
 from glusterlab.run.progress import Durations, Ending, Lines, Output, Progress, RunLog, RunSummary
 from glusterlab.run.state import Counts
 from glusterlab.run.view import Live, output_for
-from glusterlab.spec import Cell
+from glusterlab.spec import Cell, Layout
 from glusterlab.store.campaign import Sample
 from glusterlab.store.journal import Journal, Level
+from tests.run.test_status import CELL
 from tests.run.test_status import sample as stored
 
+DISPERSE = Layout(name="x", type="disperse", subvolumes=1, data=4, redundancy=2, backing="jbod")
 
-def cell(workers: int, operation: str = "write", kind: str = "replicate") -> Cell:
-    shape = {"subvolumes": 3, "replica": 2} if kind == "replicate" else {"subvolumes": 1, "data": 4, "redundancy": 2}
-    return Cell.model_validate(
-        {
-            "layout": {"name": "x", "type": kind, "backing": "jbod", **shape},
-            "access": "native",
-            "tool": "iozone",
-            "operation": operation,
-            "file_size_bytes": 1 << 20,
-            "nominal_file_size_bytes": 1 << 20,
-            "workers": workers,
-            "model": {"name": "real"},
-        }
-    )
+
+def cell(workers: int, operation: str = "write", layout: Layout = CELL.layout) -> Cell:
+    return CELL.model_copy(update={"workers": workers, "operation": operation, "layout": layout})
 
 
 def test_durations_come_from_the_same_cell_then_from_like_ones_then_from_all() -> None:
     one, two, read = cell(1), cell(2), cell(1, "read")
-    other = cell(1, kind="disperse")
+    other = cell(1, layout=DISPERSE)
     durations = Durations({c.id: seconds for c, seconds in ((one, 10.0), (two, 30.0), (read, 20.0), (other, 8.0))})
     assert durations.total([one, two]) == 40.0
     durations.add(one, 20.0)
@@ -67,9 +58,7 @@ def rate(value: float) -> Measured:
     return Measured("throughput_bytes_per_s", value)
 
 
-def summary(**changed: Any) -> RunSummary:
-    facts: dict[str, Any] = {"total": 10, "valid": 9, "invalid": 1, "failed": 0, "left": 0, "executed": 6}
-    return RunSummary("night", Path("raw/night"), seconds=250.0, **{**facts, **changed})
+SUMMARY = RunSummary("night", Path("raw/night"), 10, 9, 1, 0, 0, 6, 250.0)
 
 
 def drive(*outputs: Output) -> Progress:
@@ -86,7 +75,7 @@ def drive(*outputs: Output) -> Progress:
     progress.note("waiting for [bold] s2 to come back", "warning")
     counts.left, counts.valid = 4, 5
     progress.sample_ends(*finished("valid"), 3600.0, rate(78.04e6), [rate(78.04e6)])
-    progress.end(Ending.of(summary()))
+    progress.end(Ending.of(SUMMARY))
     return progress
 
 
@@ -116,13 +105,13 @@ def test_the_log_has_values_reasons_advice_and_a_summary(tmp_path: Path) -> None
     progress.end(Ending.of_error("night", tmp_path, HostError("does not answer", host="s1"), 61.0))
     lines = [line[26:] for line in (tmp_path / "log.txt").read_text().splitlines()]
     meaning = MEANINGS["heal-pending"]
-    assert f"WARNING heal-pending: {meaning.sentence} {meaning.advice}" in lines
-    assert f"ERROR   heal-pending: {meaning.advice}" in lines
-    ended = "campaign night has ended, incomplete: 9 of 10 samples valid, 0 left; 6 executed in 4 min"
-    assert f"WARNING {ended}" in lines
-    assert "WARNING samples of this run that were not valid, by reason: heal-pending 1" in lines
-    assert lines[-2].startswith("ERROR ")
-    assert lines[-2].endswith("s1: does not answer")
+    assert {
+        f"WARNING heal-pending: {meaning.sentence} {meaning.advice}",
+        f"ERROR   heal-pending: {meaning.advice}",
+        "WARNING campaign night has ended, incomplete: 9 of 10 samples valid, 0 left; 6 executed in 4 min",
+        "WARNING samples of this run that were not valid, by reason: heal-pending 1",
+    } <= {*lines}
+    assert re.match("ERROR .*s1: does not answer$", lines[-2])
     assert lines[-1].endswith("by reason: heal-pending 2")
     events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
     (valid,) = [event for event in events if event.get("status") == "valid"]

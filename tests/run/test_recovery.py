@@ -15,16 +15,13 @@ from glusterlab.reasons import Reason
 from glusterlab.run import recovery
 from glusterlab.spec import Cell
 from tests.packed import read_raw
-from tests.run.test_runner import CAMPAIGN, Bench, changed, invalid
-
-ONE = changed(layouts=CAMPAIGN["layouts"][:1])
+from tests.run.test_runner import ONE, Bench, invalid
 
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     bench = Bench(tmp_path, monkeypatch)
     monkeypatch.setattr(recovery, "HEALTHY_WITHIN_S", 60.0)
-    monkeypatch.setattr(recovery, "_PAUSE_S", 0.0)
     return bench
 
 
@@ -89,7 +86,7 @@ def test_what_stays_wrong_is_a_reason_and_ends_the_run(bench: Bench, monkeypatch
 
     bench.verdict = hang
     with pytest.raises(HostError, match=r"3 samples in a row .* last pool-unhealthy: not in order after .*mount-hung"):
-        bench.run(changed(layouts=CAMPAIGN["layouts"][:1], attempts=3))
+        bench.run({**ONE, "attempts": 3})
     failed = [sample for sample in bench.samples if sample.status == "failed"]
     assert {tuple(reason.code for reason in sample.reasons) for sample in failed} == {("pool-unhealthy", "mount-hung")}
     assert all(sample.window is None for sample in failed)

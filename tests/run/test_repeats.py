@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +12,7 @@ from glusterlab.analysis import select, summarise
 from glusterlab.errors import ParseError, SpecError
 from glusterlab.hosts.transport import Outcome
 from glusterlab.reasons import Reason, status_of
-from glusterlab.run.status import CampaignStatus, campaign_status
+from glusterlab.run.status import campaign_status
 from glusterlab.run.validity import Judgement
 from glusterlab.spec import Cell
 from glusterlab.tables import build as tables
@@ -20,12 +20,10 @@ from glusterlab.tools import volume_tools
 from glusterlab.tools.base import Measurement
 from tests.baseline.bench import iozone_output
 from tests.packed import make_plain
-from tests.run.test_runner import Bench, Kill, changed
+from tests.run.test_runner import ONE, Bench, Kill
 
 TARGET = {"min": 3, "max": 6, "half_width": "5%"}
-ONE_LAYOUT = [{"name": "mirror", "type": "replicate", "geometry": "1x2", "backing": "jbod"}]
-
-
+CAMPAIGN = {**ONE, "repeats": TARGET}
 Rate = Callable[[str, int], float]
 """What a worker transfers, in kB per second, by operation and by how often that ran."""
 
@@ -36,14 +34,14 @@ class Measuring(Bench):
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(root, monkeypatch)
         self.rate: Rate = lambda *_: 1000.0
-        self.times: dict[str, int] = {}
+        self.times: Counter[str] = Counter()
 
     def workload(self, host: str, text: str) -> Outcome | None:
         answer = super().workload(host, text)
         if answer is None:
             return None
         operation = self.ran[-1].rpartition(" ")[2]
-        self.times[operation] = self.times.get(operation, 0) + 1
+        self.times[operation] += 1
         rate = self.rate(operation, self.times[operation])
         option = 0 if operation == "write" else 1
         report = iozone_output(
@@ -52,7 +50,7 @@ class Measuring(Bench):
         return Outcome(report.encode(), b"", 0)
 
     def judge(self, folder: Path, cell: Cell, servers: list[str], clients: list[str]) -> Judgement:
-        reasons = [Reason.model_validate(reason) for reason in self._failure(folder)] + self.verdict(folder, cell)
+        reasons = self.reasons(folder, cell)
         result: Measurement | None = None
         try:
             result = volume_tools()[cell.tool].parse(folder / "workload", cell)
@@ -60,10 +58,6 @@ class Measuring(Bench):
         except ParseError as error:
             reasons.append(Reason(code="tool-failed", message=str(error)))
         return Judgement(status_of(reasons), tuple(reasons), result)
-
-    @property
-    def status(self) -> CampaignStatus:
-        return campaign_status(self.root / "night")
 
     def executions(self) -> dict[str, list[int]]:
         """Repeats that were executed, by operation, in the order of their samples."""
@@ -78,10 +72,6 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measuring:
     return Measuring(tmp_path, monkeypatch)
 
 
-def campaign(**keys: Any) -> dict[str, Any]:
-    return changed(layouts=ONE_LAYOUT, repeats=TARGET, **keys)
-
-
 def steady_writes(operation: str, time: int) -> float:
     """Writes agree within 1 %; reads scatter by a third."""
     if operation == "write":
@@ -91,16 +81,15 @@ def steady_writes(operation: str, time: int) -> float:
 
 def test_a_cell_ends_at_its_target_and_another_goes_on_to_the_maximum(bench: Measuring) -> None:
     bench.rate = steady_writes
-    summary = bench.run(campaign())
+    summary = bench.run(CAMPAIGN)
     assert bench.executions() == {"write": [1, 2, 3], "read": [1, 2, 3, 4, 5, 6]}
     assert (summary.valid, summary.total, summary.left, summary.exit_code) == (9, 9, 0, 0)
-    decisions = {cell.cell.operation: cell.decision for cell in bench.status.cells}
-    assert decisions == {"write": "reached", "read": "at-maximum"}
-    assert bench.status.complete
-    log = (bench.root / "night" / "log.txt").read_text()
-    assert log.count(" has reached its target, with 3 valid repeats") == 1
-    assert log.count(" ends at the maximum without reaching its target, with 6 valid repeats") == 1
-    again = bench.run(campaign())
+    status = campaign_status(bench.store.path)
+    assert {cell.cell.operation: cell.decision for cell in status.cells} == {"write": "reached", "read": "at-maximum"}
+    assert status.complete
+    assert bench.log.count(" has reached its target, with 3 valid repeats") == 1
+    assert bench.log.count(" ends at the maximum without reaching its target, with 6 valid repeats") == 1
+    again = bench.run(CAMPAIGN)
     assert (again.executed, again.exit_code) == (0, 0)
 
 
@@ -115,44 +104,42 @@ def test_a_run_that_is_killed_and_goes_on_ends_the_same_cells(bench: Measuring, 
 
     bench.verdict = kill
     with pytest.raises(Kill):
-        bench.run(campaign())
+        bench.run(CAMPAIGN)
     bench.ran += [""]
     # what the killed sample measured is measured again
-    bench.times = {operation: len(repeats) for operation, repeats in bench.executions().items()}
-    bench.run(campaign())
+    bench.times = Counter({operation: len(repeats) for operation, repeats in bench.executions().items()})
+    bench.run(CAMPAIGN)
     assert bench.executions() == {"write": [1, 2, 3], "read": [1, 2, 3, 4, 5, 6]}
     assert all(sample.status == "valid" and sample.attempt == 1 for sample in bench.samples)
 
 
 def test_a_narrower_target_goes_on_where_a_wider_one_ended(bench: Measuring) -> None:
     bench.rate = lambda _, time: 1000.0 + 5 * (time % 3)
-    bench.run(campaign())
+    bench.run(CAMPAIGN)
     assert bench.executions() == {"write": [1, 2, 3], "read": [1, 2, 3]}
-    bench.run(changed(layouts=ONE_LAYOUT, repeats={**TARGET, "half_width": "0.3%"}))
+    bench.run({**ONE, "repeats": {**TARGET, "half_width": "0.3%"}})
     assert {len(repeats) for repeats in bench.executions().values()} == {6}
     with pytest.raises(SpecError, match="repeats: 6 before, 5 now"):
-        bench.run(changed(layouts=ONE_LAYOUT, repeats={**TARGET, "max": 5}))
+        bench.run({**ONE, "repeats": {**TARGET, "max": 5}})
 
 
 def test_warmup_samples_come_first_are_marked_and_never_drawn(bench: Measuring) -> None:
     bench.rate = lambda _, time: 10.0 if time == 1 else 1000.0 + time
-    summary = bench.run(campaign(warmup=1))
+    summary = bench.run({**CAMPAIGN, "warmup": 1})
     assert [words.rpartition(" ")[2] for words in bench.ran] == ["write", "read"] * 4
     assert (summary.valid, summary.total, summary.executed) == (6, 6, 8)
     warm = [sample for sample in bench.store.samples() if sample.warmup]
     assert sorted((sample.sample, sample.repeat, sample.round) for sample in warm) == [(1, 1, 0), (1, 1, 0)]
     # the slow warm-up is in no interval
-    assert {cell.decision for cell in bench.status.cells} == {"reached"}
-    assert [(cell.valid, cell.wanted, cell.warmup) for cell in bench.status.cells] == [(3, 3, 1), (3, 3, 1)]
-    for cell in bench.status.cells:
-        assert cell.interval is not None
+    for cell in campaign_status(bench.store.path).cells:
+        assert (cell.decision, cell.valid, cell.wanted, cell.warmup) == ("reached", 3, 3, 1)
         assert cell.interval.estimate.low > 1000 * 2 * 1024
     # the pool in memory has no sar
-    make_plain(bench.root / "night")
-    for file in bench.root.glob("night/cells/*/sample-*/telemetry/*"):
+    make_plain(bench.store.path)
+    for file in bench.store.path.glob("cells/*/sample-*/telemetry/*"):
         file.unlink()
-    samples = tables.load(bench.root / "night", cache=False).samples
+    samples = tables.load(bench.store.path, cache=False).samples
     assert samples["warmup"].sum() == 2
     drawn = summarise(select(samples, tool="iozone"), "throughput_bytes_per_s")
     assert list(drawn["samples"]) == ["02;03;04"] * 2
-    assert bench.run(campaign(warmup=1)).executed == 0
+    assert bench.run({**CAMPAIGN, "warmup": 1}).executed == 0

@@ -30,7 +30,6 @@ def end_of(values: dict[int, float], rule: Repeats = RULE) -> int | None:
 @pytest.mark.parametrize("values", [[9.0, 10.0, 11.0, 10.0], [1.0, 2.0], [0.0, 0.0, 0.0], [-1.0, -1.0, -1.0]])
 def test_half_width_is_that_of_the_figures_interval(values: list[float]) -> None:
     interval, estimate = Interval.of(measured(values)), mean_interval(values)
-    assert interval is not None
     expected = (estimate.high - estimate.low) / 2 / 10 if values[0] == 9 else None
     assert interval.half_width == pytest.approx(expected)
 
@@ -72,8 +71,6 @@ def test_the_decision_stands_whatever_is_added_later(values: dict[int, float]) -
     if first < len(ends):
         assert ends[first] == order[first - 1]
         interval = Interval.of(measured(values[repeat] for repeat in order[:first]))
-        assert interval is not None
-        assert interval.half_width is not None
         assert interval.half_width <= RULE.half_width
 
 

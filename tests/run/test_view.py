@@ -16,7 +16,7 @@ from glusterlab.run.view import View, describe_state, moment
 NOW = time.time()
 
 
-def execution(repeat: int, began: float = NOW - 94) -> Execution:
+def execution(repeat: int) -> Execution:
     return Execution(
         slug="iozone-write-4gib-disperse-12x4+2-jbod-native-w48",
         operation="write 4 GiB",
@@ -25,21 +25,20 @@ def execution(repeat: int, began: float = NOW - 94) -> Execution:
         repeat=repeat,
         round=repeat,
         attempt=2 if repeat == 3 else 1,
-        began=began,
+        began=NOW - 94,
     )
 
 
-def outcome(repeat: int, status: Status, problem: str = "", **facts: object) -> Result:
+def outcome(status: Status, problem: str = "", **facts: object) -> Result:
     codes = (problem.partition(" ")[0], "brick-offline") if problem else ()
-    given = {"execution": execution(repeat), "ended": NOW - 60, "status": status, "codes": codes, "problem": problem}
-    return Result.model_validate({**given, **facts})
+    fields = {"execution": execution(1), "ended": NOW - 60, "status": status, "codes": codes, "problem": problem}
+    return Result.model_validate({**fields, **facts})
 
 
 @pytest.fixture
 def state() -> RunState:
-    found = RunState.begun("night")
     good = {"value": "78.0 MB/s", "mean": "77.1 MB/s", "half_width": 0.0213, "n": 3}
-    return found.model_copy(
+    return RunState.begun("night").model_copy(
         update={
             "began": NOW - 4350,
             "total": 120,
@@ -52,15 +51,16 @@ def state() -> RunState:
             "now": execution(3),
             "phase": "workload",
             "phase_began": NOW - 72,
-            "recent": [outcome(1, "valid", **good) for _ in range(20)],
+            "recent": [outcome("valid", **good) for _ in range(20)],
         }
     )
 
 
-def draw(state: RunState, width: int = 80, height: int = 24, *, encoding: str = "utf-8", **environment: str) -> str:
+def draw(state: RunState, width: int = 80, *, encoding: str = "utf-8", watched: bool = False) -> str:
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
-    console = Console(file=out, width=width, height=height, force_terminal=True, _environ=environment)
-    lines = console.render_lines(View(state, now=lambda: NOW), console.options.update(height=height), pad=False)
+    console = Console(file=out, width=width, height=24, force_terminal=True, _environ={})
+    view = View(state, watched=watched, now=lambda: NOW)
+    lines = console.render_lines(view, console.options.update(height=24), pad=False)
     return "\n".join("".join(segment.text for segment in line) for line in lines)
 
 
@@ -87,19 +87,15 @@ def test_it_fits_every_width(state: RunState, width: int) -> None:
 
 
 def test_a_result_that_is_not_valid_has_its_first_reason_and_names_are_no_markup(state: RunState) -> None:
-    state.recent = [outcome(1, "failed", "host-unreachable on c1: lost")]
+    state.recent = [outcome("failed", "host-unreachable on c1: lost")]
     state.recent[0].execution.layout = "[bold]mirror[/bold]"
     assert re.search(r"write 4 GiB +\[bold\]mirror\[/bold\] +48 +failed +host-unreachable", draw(state, 120))
 
 
 def test_who_watches_sees_whose_run_it_is_and_whether_it_still_speaks(state: RunState) -> None:
-    out = io.StringIO()
-    console = Console(file=out, width=80, height=24, force_terminal=True, color_system=None)
     state.process, state.host, state.updated = 4711, "controller", NOW - 72
-    console.print(View(state, watched=True, now=lambda: NOW))
-    assert re.search(
-        r"process 4711 on controller, last update 0:01:12 ago; Ctrl-C only leaves the view", out.getvalue()
-    )
+    expected = "process 4711 on controller, last update 0:01:12 ago; Ctrl-C only leaves the view"
+    assert expected in draw(state, watched=True)
 
 
 def test_a_terminal_that_knows_only_ascii_gets_no_other(state: RunState) -> None:
@@ -120,9 +116,8 @@ def test_a_run_that_begins_says_its_step_and_no_empty_numbers() -> None:
 
 
 def test_warmup_is_named(state: RunState) -> None:
-    assert state.now is not None
     state.now.warmup, state.warmup_left = True, 4
-    state.recent = [outcome(1, "valid", value="78.0 MB/s")]
+    state.recent = [outcome("valid", value="78.0 MB/s")]
     state.recent[0].execution.warmup = True
     text = draw(state, 120)
     assert "warm-up 3, attempt 2   " in text

@@ -15,8 +15,10 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -44,17 +46,37 @@ def eventually(true: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def start(code: str, *arguments: object) -> subprocess.Popen[bytes]:
-    words = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.Popen(words, cwd=ROOT)
+@contextmanager
+def running(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that keeps the state of a run, until it is killed at the end."""
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], cwd=ROOT)
+    try:
+        eventually(lambda: (found := read_now(folder)) is not None and found.phase.startswith("waiting"))
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
-def in_background(work: Callable[[], object]) -> tuple[threading.Thread, list[object]]:
-    """A thread that is at work, and what it returns in the end."""
-    returned: list[object] = []
-    thread = threading.Thread(target=lambda: returned.append(work()), daemon=True)
-    thread.start()
-    return thread, returned
+class Background(threading.Thread):
+    """Does its work beside the test."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        super().__init__(target=lambda: self.returned.append(work()), daemon=True)
+        self.returned: list[Any] = []
+        self.start()
+
+    def end(self) -> Any:
+        self.join(LONG_S)
+        return self.returned[0]
+
+
+def watched(folder: Path, words: str) -> tuple[Background, io.StringIO]:
+    """Watch a campaign as `status --watch` does in a pipe, from the moment when it has printed some words."""
+    out = io.StringIO()
+    looking = Background(lambda: watch(folder, Console(file=out, width=60)))
+    eventually(lambda: words in out.getvalue())
+    return looking, out
 
 
 def kept(folder: Path) -> Progress:
@@ -76,7 +98,6 @@ def test_a_state_is_kept_and_read_back(tmp_path: Path) -> None:
     assert read_now(tmp_path) is None
     keeper = drive(NowFile(tmp_path))
     found = read_now(tmp_path)
-    assert found is not None
     assert found == keeper.state
     assert (life(found), found.outcome, found.total, found.left, found.rounds) == ("ended", "incomplete", 10, 4, 3)
     results = [(entry.status, entry.value, entry.n) for entry in found.recent]
@@ -101,7 +122,6 @@ def test_only_the_last_results_are_kept(tmp_path: Path) -> None:
         keeper.note(f"note {n}")
         keeper.sample_ends(*finished("valid"), None, rate(1e6 * n), [rate(1e6 * n)])
     found = read_now(tmp_path)
-    assert found is not None
     assert len(found.recent) == len(found.notes) == 24
     assert found.recent[-1].value == "99.0 MB/s"
 
@@ -142,40 +162,27 @@ time.sleep(600)
 
 
 def test_a_run_that_was_killed_is_told_from_one_at_work(tmp_path: Path) -> None:
-    process = start(HOLD, tmp_path)
-    try:
-        eventually(lambda: (found := read_now(tmp_path)) is not None and found.phase.startswith("waiting"))
+    with running(tmp_path):
         state = read_now(tmp_path)
-        assert state is not None
         assert life(state) == "running"
         assert life(state.model_copy(update={"process_start": 1})) == "lost"
         assert life(state.model_copy(update={"host": "elsewhere"})) == "elsewhere"
-        out = io.StringIO()
-        looking, sentences = in_background(lambda: watch(tmp_path, Console(file=out, width=60)))
-        eventually(lambda: "running since" in out.getvalue())
-    finally:
-        process.kill()
-        process.wait()
-    looking.join(LONG_S)
-    assert re.search("has vanished.*waiting for s2 to come back", str(sentences[0]))
+        looking, _ = watched(tmp_path, "running since")
+    assert re.search("has vanished.*waiting for s2 to come back", looking.end())
 
 
 def test_a_log_gets_a_line_for_what_happens(tmp_path: Path) -> None:
     keeper = kept(tmp_path)
     keeper.begin(Counts(total=2, left=2), None)
-    out = io.StringIO()
-    looking, sentences = in_background(lambda: watch(tmp_path, Console(file=out, width=60)))
-    eventually(lambda: "running since" in out.getvalue())
+    looking, out = watched(tmp_path, "running since")
     keeper.note("started [bold] volume x")
     keeper.sample_ends(*finished("valid"), None, rate(78e6), [rate(78e6)])
     eventually(lambda: "78.0 MB/s" in out.getvalue())
     keeper.end(failed("the run ends: s1: does not answer"))
-    looking.join(LONG_S)
-    lines = out.getvalue().splitlines()
-    assert len(lines) == 3
-    assert lines[1].endswith("INFO    started [bold] volume x")
-    assert lines[2].endswith("native-w4 repeat 2, attempt 2: valid in 75 s: 78.0 MB/s (n = 1)")
-    assert str(sentences[0]).endswith("the run ends: s1: does not answer")
+    assert looking.end().endswith("the run ends: s1: does not answer")
+    _, started, valid = out.getvalue().splitlines()
+    assert started.endswith("INFO    started [bold] volume x")
+    assert valid.endswith("native-w4 repeat 2, attempt 2: valid in 75 s: 78.0 MB/s (n = 1)")
 
 
 @pytest.mark.parametrize("stored", [True, False])
@@ -190,28 +197,22 @@ def test_a_copy_of_a_run_that_was_killed_elsewhere_is_not_watched_for_ever(campa
     def silent_for(seconds: float) -> None:
         (campaign / NOW).write_text(state.model_copy(update={"updated": time.time() - seconds}).model_dump_json())
 
-    out = io.StringIO()
     silent_for(SILENCE_S + deadline - 30)
-    looking, told = in_background(lambda: watch(campaign, Console(file=out, width=60)))
-    eventually(lambda: "on elsewhere since" in out.getvalue())
-    assert not told
+    looking, _ = watched(campaign, "on elsewhere since")
+    assert not looking.returned
     silent_for(SILENCE_S + deadline + 30)
-    looking.join(LONG_S)
-    assert "it has ended, or this is a copy" in str(told[0])
-    followed, events = in_background(lambda: len(list(log_events(campaign, follow=True))))
-    followed.join(LONG_S)
-    assert events == [1]
+    assert "it has ended, or this is a copy" in looking.end()
+    assert Background(lambda: len(list(log_events(campaign, follow=True)))).end() == 1
 
 
 def test_followed_events_end_with_the_run(tmp_path: Path) -> None:
     journal, keeper = Journal(tmp_path), kept(tmp_path)
     journal.say("one")
     keeper.phase("connecting to all hosts")
-    reading, found = in_background(lambda: [event.message for event in log_events(tmp_path, follow=True)])
+    reading = Background(lambda: [event.message for event in log_events(tmp_path, follow=True)])
     journal.say("two")
     keeper.end(Ending("night", tmp_path, "complete", 0, "done", 1.0))
-    reading.join(LONG_S)
-    assert found == [["one", "two"]]
+    assert reading.end() == ["one", "two"]
     assert [event.message for event in log_events(tmp_path, follow=False)] == ["one", "two"]
 
 
@@ -246,59 +247,53 @@ def test_status_says_how_the_last_run_ended(campaign: Path) -> None:
     assert "0 of 8 samples valid" in out
 
 
-class Terminal:
-    """A process on a terminal of its own."""
-
-    def __init__(self, *words: str) -> None:
-        self.main, side = pty.openpty()
-        fcntl.ioctl(self.main, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
-        self.process = subprocess.Popen(
-            [sys.executable, *words],
-            cwd=ROOT,
-            stdin=side,
-            stdout=side,
-            stderr=side,
-            env={**inherited, "TERM": "xterm-256color"},
-            start_new_session=True,
-            # so that Ctrl-C reaches it
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )
-        os.close(side)
-        self.seen = b""
-
-    def read_until(self, words: bytes) -> None:
-        until = time.monotonic() + LONG_S
-        while words not in self.seen:
-            assert time.monotonic() < until, self.seen
-            if select.select([self.main], [], [], 0.1)[0]:
-                try:
-                    self.seen += os.read(self.main, 65536)
-                except OSError:
-                    return  # the process and its side of the terminal are closed
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        os.close(self.main)
-
-
-def test_status_watch_is_left_by_ctrl_c_and_the_run_goes_on(campaign: Path) -> None:
-    process = start(HOLD, campaign)
+@contextmanager
+def on_terminal(*words: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A process on a terminal of its own, and the terminal's other end."""
+    main, side = pty.openpty()
+    fcntl.ioctl(main, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    process = subprocess.Popen(
+        [sys.executable, *words],
+        cwd=ROOT,
+        stdin=side,
+        stdout=side,
+        stderr=side,
+        env={**inherited, "TERM": "xterm-256color"},
+        start_new_session=True,
+        # so that Ctrl-C reaches it
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(side)
     try:
-        eventually(lambda: (campaign / NOW).exists())
-        terminal = Terminal("-m", "glusterlab.cli", "status", str(campaign), "--watch")
-        try:
-            terminal.read_until(b"waiting for s2")
-            os.write(terminal.main, b"\x03")
-            terminal.read_until(b"0 of 8 samples valid")
-            assert terminal.process.wait(LONG_S) == 1
-        finally:
-            terminal.close()
-        assert b"left; a run goes on" in terminal.seen
-        # the cursor comes back
-        assert b"\x1b[?25h" in terminal.seen[terminal.seen.index(b"\x1b[?25l") :]
-        assert process.poll() is None
+        yield process, main
     finally:
         process.kill()
         process.wait()
+        os.close(main)
+
+
+def read_until(terminal: int, words: bytes) -> bytes:
+    """What a terminal shows until there are some words, or its process has ended."""
+    seen, until = b"", time.monotonic() + LONG_S
+    while words not in seen:
+        assert time.monotonic() < until, seen
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                seen += os.read(terminal, 65536)
+            except OSError:
+                break
+    return seen
+
+
+def test_status_watch_is_left_by_ctrl_c_and_the_run_goes_on(campaign: Path) -> None:
+    command = ("-m", "glusterlab.cli", "status", str(campaign), "--watch")
+    with running(campaign) as run, on_terminal(*command) as (process, terminal):
+        seen = read_until(terminal, b"waiting for s2")
+        os.write(terminal, b"\x03")
+        seen += read_until(terminal, b"0 of 8 samples valid")
+        assert process.wait(LONG_S) == 1
+        assert b"left; a run goes on" in seen
+        # the cursor comes back
+        assert b"\x1b[?25h" in seen[seen.index(b"\x1b[?25l") :]
+        assert run.poll() is None
