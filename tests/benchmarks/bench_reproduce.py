@@ -14,8 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from collections import defaultdict
 from pathlib import Path
+from typing import NamedTuple
 
 from glusterlab.figures.names import output_files
 
@@ -24,8 +25,7 @@ COMMANDS = Path(sys.executable).parent
 STARTS = 5
 
 
-@dataclass(frozen=True)
-class Took:
+class Took(NamedTuple):
     """Seconds of a command: on the clock, and of all processors by it and all that it started."""
 
     wall: float
@@ -87,43 +87,30 @@ def main() -> int:
     notebooks = sorted((PROJECT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
     print(f"{raw.name}, {len(notebooks)} notebooks, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
 
-    ours, theirs, again, bare, bare_again, different = [], [], [], [], [], []
+    found: dict[str, list[Took]] = defaultdict(list)
     for run in range(arguments.runs):
         with tempfile.TemporaryDirectory(dir=arguments.folder, prefix="bench-reproduce-") as folder:
-            here, there = Path(folder, "reproduce"), Path(folder, "papermill")
+            here, there, everything = (Path(folder, name) for name in ("reproduce", "papermill", "all"))
+            pair = {
+                "reproduce": lambda here=here: reproduce(raw, here, arguments.jobs),
+                "papermill": lambda there=there: papermill(raw, there, notebooks),
+            }
             # the one that comes second finds the raw files in the page cache
-            for first in (run % 2 == 0, run % 2 == 1):
-                if first:
-                    ours.append(reproduce(raw, here, arguments.jobs))
-                else:
-                    theirs.append(papermill(raw, there, notebooks))
-            again.append(reproduce(raw, here, arguments.jobs))
+            for name in sorted(pair, reverse=run % 2 == 0):
+                found[name].append(pair[name]())
+            found["reproduce, nothing to do"].append(reproduce(raw, here, arguments.jobs))
             different = others(here / raw.name, there / raw.name)
-            everything = Path(folder, "bare")
-            bare.append(reproduce(None, everything, arguments.jobs))
-            bare_again.append(reproduce(None, everything, arguments.jobs))
-        same = f"OTHER FILES: {', '.join(different[:5])}" if different else "all files the same to the byte"
-        print(
-            f"pair {run + 1}: reproduce {ours[-1].wall:.1f} s ({ours[-1].cpu:.0f} s CPU), "
-            f"papermill {theirs[-1].wall:.1f} s ({theirs[-1].cpu:.0f} s CPU), "
-            f"ratio {theirs[-1].wall / ours[-1].wall:.2f}, unchanged {again[-1].wall:.2f} s; "
-            f"all campaigns {bare[-1].wall:.1f} s, unchanged {bare_again[-1].wall:.2f} s; {same}",
-            flush=True,
-        )
+            for name in ("all campaigns", "all campaigns, nothing new"):
+                found[name].append(reproduce(None, everything, arguments.jobs))
+        times = "; ".join(f"{name} {each[-1].wall:.2f} s ({each[-1].cpu:.0f} s CPU)" for name, each in found.items())
+        print(f"pair {run + 1}: {times}", flush=True)
         if different:
+            print(f"OTHER FILES: {', '.join(different[:5])}")
             return 1
-    starts = [took([str(COMMANDS / "glusterlab"), "--help"]) for _ in range(STARTS + 1)][1:]
-    ratios = [their.wall / our.wall for our, their in zip(ours, theirs, strict=True)]
-    print(f"ratio of each pair: {spread(ratios)}")
-    names = (
-        "reproduce",
-        "papermill",
-        "reproduce, nothing to do",
-        "all campaigns",
-        "all campaigns, nothing new",
-        "--help",
-    )
-    for name, each in zip(names, (ours, theirs, again, bare, bare_again, starts), strict=True):
+    found["--help"] = [took([str(COMMANDS / "glusterlab"), "--help"]) for _ in range(STARTS + 1)][1:]
+    ratios = [their.wall / our.wall for our, their in zip(found["reproduce"], found["papermill"], strict=True)]
+    print(f"all files the same to the byte; ratio of each pair: {spread(ratios)}")
+    for name, each in found.items():
         print(f"{name:28}{spread([one.wall for one in each], ' s')}")
     return 0
 

@@ -9,34 +9,34 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from glusterlab.hosts.fake import FakeTransport, FakeVolume
 from glusterlab.hosts.gluster import Volume
-from glusterlab.hosts.transport import Outcome, Stop
+from glusterlab.hosts.transport import Stop
 from glusterlab.spec import Campaign, Cluster
+from glusterlab.testbed import cgroups, local, network
+from glusterlab.testbed.options import TestbedOptions
 
 DISKS = [f"sd{letter}" for letter in "abcdefghijkl"]
 """Devices of the bricks of every server."""
 
 WORKERS = 6
 REPORT = Path(__file__).parents[1] / "data" / "iozone" / "cluster-write.txt"
-TAG = "glmany"
-GROUP = f"glusterlab-{TAG}"
+NAME = "many"
 BOOT_DEADLINE_S = 120.0
 
-IOZONE = """\
+PROGRAMS = {
+    "bin/iozone": """\
 #!/bin/sh
 sleep "$(cat /usr/local/sbin/seconds)"
 exec cat /usr/local/sbin/report
-"""
-
-GLUSTER = """\
+""",
+    "bin/gluster": """\
 #!/bin/sh
 case "$*" in
 *'peer status'*) exec cat /usr/local/sbin/peers.xml ;;
@@ -44,10 +44,9 @@ case "$*" in
 *'volume status'*) exec cat /usr/local/sbin/status.xml ;;
 esac
 exit 1
-"""
-
-# Arguments: the folder of this program's files, host name, role, volume's name, brick roots.
-BOOT = """\
+""",
+    # Arguments: the folder of this program's files, host name, role, volume's name, brick roots.
+    "boot": """\
 #!/bin/bash
 set -eu
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
@@ -79,23 +78,26 @@ while :; do
     sleep 3600 &
     wait $! || true
 done
-"""
+""",
+}
+
+
+def options(hosts: int) -> TestbedOptions:
+    """Three quarters of the hosts are servers."""
+    servers = 3 * hosts // 4
+    return TestbedOptions(name=NAME, servers=servers, clients=hosts - servers, subnet="10.214.0.0/24")
 
 
 def specifications(hosts: int, folder: Path, seconds: float) -> tuple[Cluster, Campaign]:
-    """A cluster of that many hosts, three quarters of them servers with twelve disks, and a campaign of one cell."""
-    servers = 3 * hosts // 4
-    names = [f"server{n:03d}" for n in range(1, servers + 1)]
-    names += [f"client{n:03d}" for n in range(1, hosts - servers + 1)]
-    every = [{"name": name, "address": f"10.214.0.{n}"} for n, name in enumerate(names, start=2)]
-    for host in every[:servers]:
-        host["devices"] = DISKS  # type: ignore[assignment]
+    """A cluster of that many hosts, its servers with twelve disks each, and a campaign of one cell."""
+    room = options(hosts)
+    addresses = [{"name": name, "address": room.address(name)} for name in room.host_names]
     cluster = {
         "schema_version": 1,
-        "name": "many",
+        "name": NAME,
         "ssh": {"config": str(folder / "ssh_config")},
-        "servers": every[:servers],
-        "clients": every[servers:],
+        "servers": [{**host, "devices": DISKS} for host in addresses[: room.servers]],
+        "clients": addresses[room.servers :],
         "hardware": {
             "disks_per_server": len(DISKS),
             "disk_write": "205 MB/s",
@@ -106,11 +108,11 @@ def specifications(hosts: int, folder: Path, seconds: float) -> tuple[Cluster, C
         "backings": {"jbod": {"bricks": [f"/srv/{disk}" for disk in DISKS], "kind": "jbod"}},
         "telemetry": {"interval": "1 s"},
     }
-    layout = {"name": "ec", "type": "disperse", "geometry": f"{servers // 6 * 12}x(4+2)", "backing": "jbod"}
+    layout = {"name": "ec", "type": "disperse", "geometry": f"{room.servers // 6 * 12}x(4+2)", "backing": "jbod"}
     workload = {"tool": "iozone", "operations": ["write"], "file_size": "2 MiB", "record_size": "512 KiB"}
     campaign = {
         "schema_version": 1,
-        "name": "many",
+        "name": NAME,
         "study": "supermicro-2017",
         "seed": 1,
         "repeats": 1,
@@ -129,61 +131,39 @@ def running(cluster: Cluster, volume: Volume, folder: Path, seconds: float) -> I
     processes: list[subprocess.Popen[bytes]] = []
     try:
         _write_files(cluster, volume, folder, seconds)
-        _make_network(cluster)
-        for group in groups():
-            group.mkdir(exist_ok=True)
+        network.make(options(len(cluster.hosts)))
+        cgroups.make(NAME, [])
         for host in cluster.hosts:
             role = "server" if host in cluster.servers else "client"
             roots = [root for server, root in volume.places if server == host]
-            processes.append(_boot(folder, host.name, role, volume.name, roots))
+            processes.append(_boot(folder, host.name, role, volume.name, *roots))
         _wait_ready(folder, len(processes))
         yield
     finally:
-        for process in processes:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+        network.kill_all(NAME)
         for process in processes:
             process.wait()
         remove()
 
 
-def groups() -> list[Path]:
-    """The hosts' control group: the one that counts CPU time, or the unified one."""
-    root = Path("/sys/fs/cgroup")
-    return [root / GROUP] if (root / "cgroup.controllers").exists() else [root / "cpuacct" / GROUP]
-
-
 def cpu_s() -> float:
     """Seconds of CPU that all hosts together have used."""
-    group = groups()[0]
-    if (group / "cpuacct.usage").exists():
-        return int((group / "cpuacct.usage").read_text()) / 1e9
-    words = (group / "cpu.stat").read_text().split()
+    if not cgroups.is_v2():
+        return int((cgroups.ROOT / "cpuacct" / f"glusterlab-{NAME}" / "cpuacct.usage").read_text()) / 1e9
+    words = (cgroups.folders(NAME)[0] / "cpu.stat").read_text().split()
     return int(words[words.index("usage_usec") + 1]) / 1e6
 
 
 def set_link(host: str, state: str) -> None:
     """Put the interface of a host ``up`` or ``down``."""
-    _ip("-n", f"{TAG}-{host}", "link", "set", "eth0", state)
+    local.run(["ip", "-n", network.namespace(NAME, host), "link", "set", network.INTERFACE, state])
 
 
 def remove() -> None:
     """End the processes of all hosts, and remove their namespaces, links and control group, whatever there is."""
-    for group in groups():
-        for _ in range(100):
-            pids = (group / "cgroup.procs").read_text().split() if group.is_dir() else []
-            for pid in pids:
-                with suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
-            if not pids:
-                break
-            time.sleep(0.1)
-        with suppress(FileNotFoundError):
-            group.rmdir()
-    spaces = Path("/run/netns")
-    lines = [f"netns delete {path.name}" for path in spaces.glob(f"{TAG}-*")] if spaces.is_dir() else []
-    subprocess.run(["ip", "-force", "-batch", "-"], input="\n".join(lines) + "\n", text=True, capture_output=True)
-    subprocess.run(["ip", "link", "delete", f"{TAG}br"], capture_output=True, check=False)
+    network.kill_all(NAME)
+    network.remove(NAME)
+    cgroups.remove(NAME)
 
 
 def _write_files(cluster: Cluster, volume: Volume, folder: Path, seconds: float) -> None:
@@ -192,7 +172,7 @@ def _write_files(cluster: Cluster, volume: Volume, folder: Path, seconds: float)
         (folder / name).mkdir()
     for name in ("host_key", "user_key"):
         (folder / name).unlink(missing_ok=True)
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
+        local.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name])
     public = " ".join((folder / "host_key.pub").read_text().split()[:2])
     shutil.copy(folder / "user_key.pub", folder / "authorized_keys")
     (folder / "known_hosts").write_text("".join(f"{host.name},{host.address} {public}\n" for host in cluster.hosts))
@@ -205,71 +185,37 @@ def _write_files(cluster: Cluster, volume: Volume, folder: Path, seconds: float)
         "\n".join(blocks) + f"\nHost *\n    User root\n    IdentityFile {folder}/user_key\n    IdentitiesOnly yes\n"
         f"    UserKnownHostsFile {folder}/known_hosts\n    GlobalKnownHostsFile none\n"
     )
-    rows = [
-        f"   8 {n * 16} {disk} 5000 10 400000 9000 4000 20 300000 8000 0 7000 17000\n" for n, disk in enumerate(DISKS)
-    ]
-    rows += [" 254 0 vda 5000 10 400000 9000 4000 20 300000 8000 0 7000 17000\n"]
-    rows += [" 254 1 vda1 5000 10 400000 9000 4000 20 300000 8000 0 7000 17000\n"]
-    (folder / "diskstats").write_text("".join(rows))
+    devices = [f"   8 {n * 16} {disk}" for n, disk in enumerate(DISKS)] + [" 254 0 vda", " 254 1 vda1"]
+    counters = "5000 10 400000 9000 4000 20 300000 8000 0 7000 17000"
+    (folder / "diskstats").write_text("".join(f"{device} {counters}\n" for device in devices))
     (folder / "bin" / "seconds").write_text(f"{seconds}\n")
     shutil.copy(REPORT, folder / "bin" / "report")
-    for name, text in _gluster_answers(cluster, volume).items():
-        (folder / "bin" / name).write_text(text)
-    for name, place in (("boot", folder), ("iozone", folder / "bin"), ("gluster", folder / "bin")):
-        (place / name).write_text({"boot": BOOT, "iozone": IOZONE, "gluster": GLUSTER}[name])
-        (place / name).chmod(0o755)
+    _write_answers(cluster, volume, folder / "bin")
+    for name, text in PROGRAMS.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
 
 
-def _gluster_answers(cluster: Cluster, volume: Volume) -> dict[str, str]:
+def _write_answers(cluster: Cluster, volume: Volume, folder: Path) -> None:
     """gluster's XML of a healthy pool of that size, as the library's own fake writes it."""
     fake = FakeTransport(cluster)
     fake.volumes[volume.name] = FakeVolume("Distributed-Disperse", list(volume.brick_names), started=True)
-    asked = {"peers": "peer status", "info": f"volume info {volume.name}", "status": f"volume status {volume.name}"}
-    answers = {}
-    for name, words in asked.items():
+    questions = {"peers": "peer status", "info": f"volume info {volume.name}", "status": f"volume status {volume.name}"}
+    for name, words in questions.items():
         line = f"gl_gluster {words} --xml".encode()
-        outcome: Outcome = fake.execute(cluster.servers[0], "", line, 10.0, Stop())
-        answers[f"{name}.xml"] = outcome.stdout.decode()
-    return answers
+        (folder / f"{name}.xml").write_bytes(fake.execute(cluster.servers[0], "", line, 10.0, Stop()).stdout)
 
 
-def _make_network(cluster: Cluster) -> None:
-    lines = [f"link add {TAG}br type bridge", f"addr add 10.214.0.1/24 dev {TAG}br", f"link set {TAG}br up"]
-    for number, host in enumerate(cluster.hosts):
-        lines += [
-            f"netns add {TAG}-{host.name}",
-            f"link add {TAG}{number} type veth peer name eth0 netns {TAG}-{host.name}",
-            f"link set {TAG}{number} master {TAG}br",
-            f"link set {TAG}{number} up",
-        ]
-    _ip("-batch", "-", stdin="\n".join(lines) + "\n")
-    for host in cluster.hosts:
-        inside = f"link set lo up\naddr add {host.address}/24 dev eth0\nlink set eth0 up\n"
-        _ip("-n", f"{TAG}-{host.name}", "-batch", "-", stdin=inside)
-
-
-def _ip(*words: str, stdin: str = "") -> None:
-    subprocess.run(["ip", *words], input=stdin, text=True, check=True, stdout=subprocess.DEVNULL)
-
-
-def _boot(folder: Path, name: str, role: str, volume: str, roots: list[str]) -> subprocess.Popen[bytes]:
+def _boot(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
     def enter() -> None:
-        for group in groups():
+        for group in cgroups.folders(NAME):
             (group / "cgroup.procs").write_text(str(os.getpid()))
 
+    words = ["nsenter", f"--net=/run/netns/{network.namespace(NAME, name)}"]
+    words += ["unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child"]
     # not this program's own output: who reads that would wait for the hosts, too
     with (folder / "boot.log").open("ab") as log:
-        return subprocess.Popen(
-            [
-                *("nsenter", f"--net=/run/netns/{TAG}-{name}", "unshare", "--mount", "--uts", "--pid", "--fork"),
-                *("--kill-child", str(folder / "boot"), str(folder), name, role, volume, *roots),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            preexec_fn=enter,
-        )
+        return local.start([*words, str(folder / "boot"), str(folder), name, *arguments], log, preexec_fn=enter)
 
 
 def _wait_ready(folder: Path, count: int) -> None:
