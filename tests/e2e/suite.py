@@ -1,12 +1,14 @@
-"""What the end-to-end tests share: the command line as a user has it, and whether this machine can have a testbed."""
+"""What end-to-end and fault tests share: the command line, a testbed and its hosts, and what a campaign has stored."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -42,14 +44,62 @@ def started_testbed(name: str, subnet: str, *options: str, cwd: Path) -> Iterato
         glusterlab("testbed", "down", "--name", name, cwd=cwd)
 
 
+def command(*arguments: str | Path) -> list[str]:
+    """The command line as a user has it."""
+    return [sys.executable, "-m", "glusterlab.cli", *map(str, arguments)]
+
+
 def glusterlab(
     *arguments: str | Path, cwd: Path, code: int = 0, deadline_s: float = 900
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a user does, and require an exit code and the absence of a traceback."""
-    command = [sys.executable, "-m", "glusterlab.cli", *map(str, arguments)]
+    """Run the command line, and require an exit code and the absence of a traceback."""
     done = subprocess.run(
-        command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=deadline_s
+        command(*arguments), cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=deadline_s
     )
     assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
     assert "Traceback" not in done.stderr
     return done
+
+
+def start(*arguments: str | Path, cwd: Path, log: Path) -> subprocess.Popen[bytes]:
+    """Begin a command in a session of its own, whose output is appended to a file."""
+    with log.open("ab") as stream:
+        return subprocess.Popen(
+            command(*arguments),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            start_new_session=True,
+        )
+
+
+def ssh(cluster: Path, host: str, script: str) -> str:
+    """Run a script on a host of a testbed; returns what it printed."""
+    argv = ["ssh", "-F", str(cluster.parent / "ssh_config"), host, script]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == 0, f"{host}: {script}: {done.stderr}"
+    return done.stdout
+
+
+def wait_until(condition: Callable[[], bool], deadline_s: float, what: str | Callable[[], str]) -> None:
+    end = time.monotonic() + deadline_s
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {deadline_s:.0f} s: {what if isinstance(what, str) else what()}")
+        time.sleep(0.1)
+
+
+def complete(raw: Path) -> list[Path]:
+    """What says that a sample is complete, wherever it lies now."""
+    return [path for place in ("cells", "aside") for path in raw.glob(f"{place}/*/sample-*/sample.json")]
+
+
+def digests(raw: Path) -> dict[str, str]:
+    """Every file of every complete sample, by its cell."""
+    return {
+        f"{path.relative_to(sample.parents[2])}": hashlib.sha256(path.read_bytes()).hexdigest()
+        for sample in complete(raw)
+        for path in sample.parent.rglob("*")
+        if path.is_file()
+    }

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +14,7 @@ from glusterlab.analysis.baselines import stated
 from glusterlab.sections.baseline import Baseline, read_results
 from glusterlab.spec import load_cluster
 from glusterlab.store.baselines import find_baseline
-from tests.e2e.suite import glusterlab, started_testbed
+from tests.e2e.suite import command, complete, digests, glusterlab, ssh, start, started_testbed, wait_until
 
 pytestmark = pytest.mark.testbed
 
@@ -40,11 +38,6 @@ def cluster(folder: Path) -> Iterator[Path]:
         before, after = text.index("  medium-file:"), text.index("testbed:\n")
         file.write_text(text[:before] + text[after:])
         yield file
-
-
-def on(cluster: Path, host: str, command: str) -> None:
-    argv = ["ssh", "-F", str(cluster.parent / "ssh_config"), host, command]
-    subprocess.run(argv, check=True, timeout=60, stdin=subprocess.DEVNULL)
 
 
 def findings(cluster: Path, folder: Path, code: int) -> set[tuple[str | None, str, str]]:
@@ -105,10 +98,10 @@ MENDED = {
 
 def test_disorder_is_found(cluster: Path, folder: Path) -> None:
     for host, commands in DISORDER.items():
-        on(cluster, host, "set -e\n" + "\n".join(commands))
+        ssh(cluster, host, "set -e\n" + "\n".join(commands))
     found = findings(cluster, folder, 1)
     for host, commands in MENDED.items():
-        on(cluster, host, "set -e\n" + "\n".join(commands))
+        ssh(cluster, host, "set -e\n" + "\n".join(commands))
     expected = {
         ("server01", "warning", "leftover-brick"),
         ("server02", "error", "bricks"),
@@ -128,31 +121,25 @@ def test_disorder_is_found(cluster: Path, folder: Path) -> None:
 
 
 def test_a_baseline_that_is_killed_goes_on_and_is_what_the_model_allows(cluster: Path, folder: Path) -> None:
-    arguments = ["check", str(cluster), "--baseline", "--seconds", "2", "--repeats", "1", "--raw", "raw"]
-    raw = folder / f"raw/testbed-{NAME}-baseline"
-    with (folder / "baseline.log").open("wb") as log:
-        running = subprocess.Popen(
-            [sys.executable, "-m", "glusterlab.cli", *arguments],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-        )
-    deadline = time.monotonic() + 300
-    while len(list(raw.glob("cells/*/sample-*/sample.json"))) < 2:
-        assert running.poll() is None, (folder / "baseline.log").read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    arguments = ("check", cluster, "--baseline", "--seconds", "2", "--repeats", "1", "--raw", "raw")
+    raw, log = folder / f"raw/testbed-{NAME}-baseline", folder / "baseline.log"
+    running = start(*arguments, cwd=folder, log=log)
+
+    def two_are_complete() -> bool:
+        assert running.poll() is None, log.read_text()
+        return len(complete(raw)) >= 2
+
+    wait_until(two_are_complete, 300, log.read_text)
     running.send_signal(signal.SIGKILL)
     running.wait(30)
-    done = {path: path.read_bytes() for path in raw.glob("cells/*/sample-*/sample.json")}
+    done = digests(raw)
     # what it left at work is ended; fit or not is said of the pool, whose clients were put in disorder
-    command = [sys.executable, "-m", "glusterlab.cli", *arguments, "--json"]
-    again = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900)
+    words = command(*arguments, "--json")
+    again = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900)
     assert "Traceback" not in again.stderr
     summary = json.loads(again.stdout)["baseline"]
     assert (summary["valid"], summary["total"], summary["left"]) == (8, 8, 0), again.stderr
-    assert all(path.read_bytes() == data for path, data in done.items())
+    assert done.items() <= digests(raw).items()
     glusterlab("verify", raw, cwd=folder)
     specification = load_cluster(cluster)
     results = read_results(raw)
@@ -168,4 +155,4 @@ def test_a_baseline_that_is_killed_goes_on_and_is_what_the_model_allows(cluster:
     assert found is not None
     assert Baseline(found, specification.hardware).limits("jbod", 200.0, operations_limited=False) is not None
     for server in ("server01", "server02"):
-        on(cluster, server, "[ ! -e /bricks/jbod/d01/glusterlab-baseline ] && ! pgrep -x iozone && ! pgrep -x iperf3")
+        ssh(cluster, server, "[ ! -e /bricks/jbod/d01/glusterlab-baseline ] && ! pgrep -x iozone && ! pgrep -x iperf3")

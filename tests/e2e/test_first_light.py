@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
 import signal
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from glusterlab.testbed import network, state, throttle
-from tests.e2e.suite import glusterlab, require_testbed, started_testbed
+from tests.e2e.suite import complete, digests, glusterlab, require_testbed, ssh, start, started_testbed, wait_until
 
 pytestmark = pytest.mark.testbed
 
@@ -75,18 +72,13 @@ def pool(project: Path) -> Iterator[Path]:
     assert not state.state_folder(NAME).exists()
 
 
-def _ssh(cluster: Path, host: str, command: str) -> str:
-    argv = ["ssh", "-F", str(cluster.parent / "ssh_config"), host, command]
-    return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60, stdin=subprocess.DEVNULL).stdout
-
-
 def test_scale_model_limits_reads_and_writes_of_every_kind(pool: Path) -> None:
     """Nothing can be faster than its limit, however busy this machine is: a bound from below on the time."""
     in_effect = throttle.apply(pool.parent, "small-file")
     points = {"disk": "/bricks/jbod/d01", "array": "/bricks/raid6/a01"}
     for kind, point in points.items():
         limits = in_effect[kind]
-        device = _ssh(pool, "server01", f"findmnt --noheadings --output SOURCE {point}").strip()
+        device = ssh(pool, "server01", f"findmnt --noheadings --output SOURCE {point}").strip()
         reads = 2 * limits["riops"] + 10
         bytes_written = 2 * limits["wbps"]
         read = f"dd if={device} of=/dev/null bs=4k count={reads} iflag=direct"
@@ -96,7 +88,7 @@ def test_scale_model_limits_reads_and_writes_of_every_kind(pool: Path) -> None:
             f"t0=$({now}); {read} 2>/dev/null; t1=$({now}); {write} 2>/dev/null; t2=$({now}); "
             f"rm {point}/probe; echo $((t1 - t0)) $((t2 - t1))"
         )
-        read_s, write_s = (int(word) / 1e9 for word in _ssh(pool, "server01", script).split())
+        read_s, write_s = (int(word) / 1e9 for word in ssh(pool, "server01", script).split())
         # the kernel hands out tokens by slices of 0.1 s or more, so that the first slice is free
         assert read_s > 1.5, f"{kind}: {reads} reads at {limits['riops']}/s took {read_s:.2f} s"
         assert write_s > 1.5, f"{kind}: {bytes_written} B at {limits['wbps']} B/s took {write_s:.2f} s"
@@ -106,11 +98,9 @@ def test_scale_model_limits_reads_and_writes_of_every_kind(pool: Path) -> None:
 def test_hosts_have_counters_of_their_own(pool: Path) -> None:
     """A busy loop on one host is seen by that host's /proc/stat, and not by another's."""
     count = "awk '/^cpu /{print $2+$3+$4}' /proc/stat"
-    before = [int(_ssh(pool, host, count)) for host in ("server01", "server02")]
-    _ssh(pool, "server01", "timeout 3 sh -c 'while :; do :; done' || true")
-    busy, idle = (
-        int(_ssh(pool, host, count)) - old for host, old in zip(("server01", "server02"), before, strict=True)
-    )
+    before = [int(ssh(pool, host, count)) for host in ("server01", "server02")]
+    ssh(pool, "server01", "timeout 3 sh -c 'while :; do :; done' || true")
+    busy, idle = (int(ssh(pool, host, count)) - old for host, old in zip(("server01", "server02"), before, strict=True))
     assert busy > 5 * idle + 20
 
 
@@ -125,43 +115,28 @@ def test_check_and_plan(pool: Path, project: Path) -> None:
     assert plan["total"]["samples"] == 8
 
 
-def _complete(raw: Path) -> dict[str, str]:
-    """Digest of every file of every complete sample."""
-    return {
-        str(path.relative_to(raw)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for sample in raw.glob("cells/*/sample-*/sample.json")
-        for path in sample.parent.rglob("*")
-        if path.is_file()
-    }
-
-
 def test_killed_resumed_verified_reproduced(pool: Path, project: Path) -> None:
     raw = project / "raw/small"
-    command = [sys.executable, "-m", "glusterlab.cli", "run", "campaign.yaml", "--cluster", str(pool)]
-    with (project / "run.log").open("wb") as log:
-        running = subprocess.Popen(
-            command, cwd=project, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-        )
-    deadline = time.monotonic() + 300
+    log = project / "run.log"
+    running = start("run", "campaign.yaml", "--cluster", pool, cwd=project, log=log)
+
+    def in_the_middle() -> bool:
+        assert running.poll() is None, log.read_text()
+        return len(complete(raw)) >= 2 and bool(list(raw.glob("cells/*/.sample-*.partial/workload")))
+
     try:
-        # in the middle of a sample, after two were complete
-        while len(list(raw.glob("cells/*/sample-*/sample.json"))) < 2 or not list(
-            raw.glob("cells/*/.sample-*.partial/workload")
-        ):
-            assert running.poll() is None, (project / "run.log").read_text()
-            assert time.monotonic() < deadline, (project / "run.log").read_text()
-            time.sleep(0.1)
+        wait_until(in_the_middle, 300, log.read_text)
     finally:
         os.killpg(running.pid, signal.SIGKILL)
         running.wait()
-    before = _complete(raw)
+    before = digests(raw)
     status = json.loads(glusterlab("status", raw, "--json", cwd=project, code=1).stdout)
     assert status["complete"] is False
 
     glusterlab("run", "campaign.yaml", "--cluster", pool, cwd=project)
-    after = _complete(raw)
+    after = digests(raw)
     assert before.items() <= after.items(), "a complete sample changed or was run again"
-    samples = [json.loads(path.read_text()) for path in raw.glob("cells/*/sample-*/sample.json")]
+    samples = [json.loads(path.read_text()) for path in complete(raw)]
     assert len(samples) == 8, "each sample once"
     assert {sample["status"] for sample in samples} == {"valid"}
     assert not list(raw.glob("cells/*/.sample-*"))
@@ -170,7 +145,7 @@ def test_killed_resumed_verified_reproduced(pool: Path, project: Path) -> None:
     key = (pool.parent / "id_ed25519").read_bytes().splitlines()[1]
     assert not [path for path in raw.rglob("*") if path.is_file() and key in path.read_bytes()]
     again = glusterlab("run", "campaign.yaml", "--cluster", pool, cwd=project)
-    assert _complete(raw) == after, again.stderr
+    assert digests(raw) == after, again.stderr
 
     glusterlab("tables", raw, cwd=project)
     glusterlab("reproduce", cwd=project)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import io
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
-from tests.e2e.suite import require_testbed, started_testbed
+from tests.e2e.suite import command, complete, glusterlab, require_testbed, ssh, started_testbed, wait_until
 
 pytestmark = pytest.mark.testbed
 
@@ -36,30 +35,10 @@ workers: [1]
 """
 
 
-def start(*arguments: str | Path, cwd: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "glusterlab.cli", *map(str, arguments)]
-    return subprocess.Popen(
-        command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-
-
-def end(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=900)
+def end(process: subprocess.Popen[str]) -> tuple[int, str]:
+    _, err = process.communicate(timeout=900)
     assert "Traceback" not in err
-    return process.returncode, out, err
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < deadline, "not so within 5 minutes"
-        time.sleep(0.2)
-
-
-def glusterlab(*arguments: str | Path, cwd: Path, code: int = 0) -> tuple[str, str]:
-    found, out, err = end(start(*arguments, cwd=cwd))
-    assert found == code, f"{arguments}: {found}\n{out[-4000:]}\n{err[-4000:]}"
-    return out, err
+    return process.returncode, err
 
 
 @pytest.fixture(scope="module")
@@ -109,44 +88,38 @@ def write(file: Path, data: object) -> None:
     file.write_text(stream.getvalue())
 
 
-def on(cluster: Path, host: str, command: str) -> str:
-    argv = ["ssh", "-F", str(cluster.parent / "ssh_config"), host, command]
-    done = subprocess.run(argv, check=True, timeout=60, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    return done.stdout
-
-
 def test_from_devices_to_a_copy_that_can_be_given_away(cluster: Path, folder: Path) -> None:
-    out, err = glusterlab("prepare", cluster, "--yes", cwd=folder, code=1)
-    assert "ext4 'precious'" in out
-    assert "nothing was done" in err
-    assert "extra" not in on(cluster, "server01", "cat /proc/mounts")
+    done = glusterlab("prepare", cluster, "--yes", cwd=folder, code=1)
+    assert "ext4 'precious'" in done.stdout
+    assert "nothing was done" in done.stderr
+    assert "extra" not in ssh(cluster, "server01", "cat /proc/mounts")
     data = YAML(typ="safe").load(cluster.read_text())
     data["backings"]["extra"]["wipe"] = True
     write(cluster, data)
-    _, err = glusterlab("prepare", cluster, cwd=folder, code=2)
-    assert "nobody can be asked here" in err
-    out, _ = glusterlab("prepare", cluster, "--yes", "--fstab", cwd=folder)
-    assert out.count(" xfs rw,inode64,noatime,nofail 0 0") == 4
+    assert "nobody can be asked here" in glusterlab("prepare", cluster, cwd=folder, code=2).stderr
+    done = glusterlab("prepare", cluster, "--yes", "--fstab", cwd=folder)
+    assert done.stdout.count(" xfs rw,inode64,noatime,nofail 0 0") == 4
     for host in ("server01", "server02"):
-        assert on(cluster, host, "cat /proc/mounts").count("/bricks/extra/") == 2
-        assert on(cluster, host, "cat /etc/fstab").count("/bricks/extra/") == 2
-    _, err = glusterlab("prepare", cluster, "--yes", cwd=folder)
-    assert "all bricks were ready already" in err
+        assert ssh(cluster, host, "cat /proc/mounts").count("/bricks/extra/") == 2
+        assert ssh(cluster, host, "cat /etc/fstab").count("/bricks/extra/") == 2
+    assert "all bricks were ready already" in glusterlab("prepare", cluster, "--yes", cwd=folder).stderr
 
     names = ("one", "two", "three")
-    runs = {name: start("run", "campaign.yaml", "--cluster", cluster, "--name", name, cwd=folder) for name in names}
+    streams: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    words = {name: command("run", "campaign.yaml", "--cluster", cluster, "--name", name) for name in names}
+    runs = {name: subprocess.Popen(words[name], cwd=folder, **streams) for name in names}
     try:
         # the winner's forty samples outlast the start of the others, however busy the machine is
-        wait_until(lambda: sum(run.poll() is not None for run in runs.values()) >= 2)
+        wait_until(lambda: sum(run.poll() is not None for run in runs.values()) >= 2, 300, "two are refused")
         ended = {name: end(run) for name, run in runs.items() if run.poll() is not None}
-        assert [code for code, _, _ in ended.values()] == [2, 2], ended
+        assert [code for code, _ in ended.values()] == [2, 2], ended
         (winner,) = runs.keys() - ended.keys()
-        for name, (_, _, err) in ended.items():
+        for name, (_, err) in ended.items():
             # the last may meet one that is still giving its hosts back to the winner
             assert any(f"in use by campaign '{other}'" in err for other in {*names} - {name}), err
-        wait_until(lambda: any((folder / "raw" / winner).glob("cells/*/sample-01/sample.json")))
+        wait_until(lambda: bool(complete(folder / "raw" / winner)), 300, "a sample is complete")
         runs[winner].send_signal(signal.SIGINT)
-        code, _, err = end(runs[winner])
+        code, err = end(runs[winner])
     finally:
         # none goes on when an assertion fails: the testbed below it is taken down then
         for run in runs.values():
@@ -154,7 +127,7 @@ def test_from_devices_to_a_copy_that_can_be_given_away(cluster: Path, folder: Pa
             run.wait()
     assert code == 130, err
     for host in ("server01", "server02", "client01"):
-        assert "owner.json" not in on(cluster, host, "ls /var/lib/glusterlab")
+        assert "owner.json" not in ssh(cluster, host, "ls /var/lib/glusterlab")
 
     glusterlab("publish", f"raw/{winner}", "--output", "copy", cwd=folder)
     glusterlab("verify", "copy", cwd=folder)

@@ -6,7 +6,7 @@ import json
 import os
 import random
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,14 +14,13 @@ import pytest
 from glusterlab.testbed import state
 from tests.e2e.suite import started_testbed
 from tests.faults.machine import Room
-from tests.faults.night import Fault
+from tests.faults.night import REPORT, Fault
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 """Each worker of pytest-xdist has a testbed of its own: the tests wait more than they compute."""
 
 NAME = f"faults-{WORKER}" if WORKER else "faults"
 SUBNET = f"10.212.{WORKER.removeprefix('gw') or 0}.0/24"
-REPORT = "GLUSTERLAB_FAULTS_REPORT"
 _BEGIN = pytest.StashKey[int]()
 LONG = os.environ.get("GLUSTERLAB_FAULTS") == "long"
 SEED = int(os.environ.setdefault("GLUSTERLAB_FAULTS_SEED", str(random.SystemRandom().randrange(10**6))))
@@ -44,17 +43,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def chance() -> random.Random:
     return random.Random(SEED)
-
-
-@pytest.fixture(scope="session")
-def record() -> Callable[[Fault], None]:
-    """Takes one injection into the table, and into the file that GLUSTERLAB_FAULTS_REPORT names."""
-
-    def add(fault: Fault) -> None:
-        with Path(os.environ[REPORT]).open("a", encoding="utf-8") as file:
-            file.write(fault.line() + "\n")
-
-    return add
 
 
 def pytest_configure(config: pytest.Config) -> None:

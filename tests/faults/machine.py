@@ -7,13 +7,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from glusterlab.testbed import network
 from glusterlab.testbed.state import State
+from tests.e2e.suite import ssh
 
 TOOLS = frozenset({"iozone", "sadc", "sadf", "sar"})
 """Programs that only the suite starts on these hosts."""
@@ -25,14 +24,6 @@ from pathlib import Path
 from glusterlab.testbed import lifecycle, state
 lifecycle.boot(state.State.load(Path(sys.argv[1])), sys.argv[2])
 """
-
-
-def wait_until(condition: Callable[[], bool], deadline_s: float, what: str | Callable[[], str]) -> None:
-    end = time.monotonic() + deadline_s
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {deadline_s:.0f} s: {what if isinstance(what, str) else what()}")
-        time.sleep(0.1)
 
 
 class Room:
@@ -47,10 +38,7 @@ class Room:
         self.cluster = state.folder / "cluster.yaml"
 
     def ssh(self, host: str, command: str) -> str:
-        argv = ["ssh", "-F", str(self.state.folder / "ssh_config"), host, command]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
-        assert done.returncode == 0, f"{host}: {command}: {done.stderr}"
-        return done.stdout
+        return ssh(self.cluster, host, command)
 
     def pids(self, host: str, program: str, words: str = "") -> list[int]:
         """Processes of a host, in this machine's numbers, by program name and a part of their command line."""

@@ -2,46 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.faults.machine import Room, wait_until
+from tests.e2e.suite import complete, digests, glusterlab, start, wait_until
+from tests.faults.machine import Room
+from tests.pools import campaign_data
 
-CAMPAIGN: dict[str, Any] = {
-    "schema_version": 1,
-    "study": "supermicro-2017",
-    "seed": 7,
-    "repeats": 1,
-    "attempts": 8,
-    "layouts": [{"name": "disperse-2-1", "type": "disperse", "geometry": "1x(2+1)", "backing": "jbod"}],
-    "workers": [2],
-    "deadline": "30 s",
-    "workloads": [
-        {
-            "tool": "iozone",
-            "operations": ["write", "read"],
-            "file_size": "4 MiB",
-            "stands_for": "1 GiB",
-            "record_size": "64 KiB",
-            "model": "large-file",
-        }
-    ],
-}
+CAMPAIGN = campaign_data(
+    {"file_size": "4 MiB", "stands_for": "1 GiB", "model": "large-file"},
+    attempts=8,
+    layouts=[{"name": "disperse-2-1", "type": "disperse", "geometry": "1x(2+1)", "backing": "jbod"}],
+    deadline="30 s",
+)
 SAMPLE_WITHIN_S = 300.0
+REPORT = "GLUSTERLAB_FAULTS_REPORT"
+"""Names the file that keeps the table of faults."""
 
 
 @dataclass
 class Fault:
-    """One injection of one fault, as the table of faults counts it."""
+    """One injection of one fault, as the table of faults counts it; taken into it at the end of a ``with``."""
 
     fault: str
     lost: int = 0
@@ -49,8 +37,15 @@ class Fault:
     let_through: int = 0
     recovery_s: float | None = None
 
-    def line(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
+    def record(self) -> None:
+        with Path(os.environ[REPORT]).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(self), sort_keys=True) + "\n")
+
+    def __enter__(self) -> Fault:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.record()
 
 
 class Night:
@@ -79,22 +74,14 @@ class Night:
     @property
     def stored(self) -> int:
         """How many samples are complete."""
-        return len(list(self.raw.glob("cells/*/sample-*/sample.json")))
+        return len(complete(self.raw))
 
-    def command(self, *arguments: str | Path) -> list[str]:
-        place = ("--cluster", self.room.cluster, "--raw", self.raw_root)
-        return [sys.executable, "-m", "glusterlab.cli", "run", str(self.file), *map(str, (*place, *arguments))]
+    @property
+    def words(self) -> tuple[str | Path, ...]:
+        return "run", self.file, "--cluster", self.room.cluster, "--raw", self.raw_root
 
     def start(self) -> None:
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self.command(),
-                cwd=self.project,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        self.process = start(*self.words, cwd=self.project, log=self.log)
 
     @property
     def running(self) -> bool:
@@ -134,16 +121,7 @@ class Night:
         return sorted(found, key=lambda sample: sample["stored"])
 
     def digests(self) -> dict[str, str]:
-        """Every file of every complete sample, wherever it lies now."""
-        return {
-            f"{sample.parent.parent.name}/{path.relative_to(sample.parent.parent)}": hashlib.sha256(
-                path.read_bytes()
-            ).hexdigest()
-            for place in ("cells", "aside")
-            for sample in self.raw.glob(f"{place}/*/sample-*/sample.json")
-            for path in sample.parent.rglob("*")
-            if path.is_file()
-        }
+        return digests(self.raw)
 
     def at_work(self) -> str | None:
         """The sample whose tool works right now on all clients, as ``cell/sample-nn``."""
@@ -228,9 +206,7 @@ class Night:
         self.verify()
 
     def verify(self) -> None:
-        command = [sys.executable, "-m", "glusterlab.cli", "verify", str(self.raw)]
-        done = subprocess.run(command, cwd=self.project, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+        glusterlab("verify", self.raw, cwd=self.project)
 
 
 def key(sample: dict[str, Any]) -> tuple[Any, ...]:

@@ -8,13 +8,14 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.suite import wait_until
 from tests.faults.conftest import LONG
-from tests.faults.machine import Room, wait_until
+from tests.faults.machine import Room
 from tests.faults.night import Fault, Night, began
 
 pytestmark = [pytest.mark.testbed, pytest.mark.faults]
@@ -39,7 +40,7 @@ def _resumed(day: Night) -> None:
     day.start()
 
 
-def test_killed_at_random_moments(day: Night, chance: random.Random, record: Callable[[Fault], None]) -> None:
+def test_killed_at_random_moments(day: Night, chance: random.Random) -> None:
     """At any moment of a run: between its first import and its last sample, and right when a sample is stored."""
     kills: list[tuple[Fault, float]] = []
     _resumed(day)
@@ -70,7 +71,7 @@ def test_killed_at_random_moments(day: Night, chance: random.Random, record: Cal
             next_kill = min((other for _, other in kills if other > moment), default=float("inf"))
             if following is not None and following < next_kill:
                 fault.recovery_s = round(following - moment, 1)
-            record(fault)
+            fault.record()
 
 
 def _at_work(day: Night) -> None:
@@ -80,11 +81,8 @@ def _at_work(day: Night) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM] * (3 if LONG else 1), ids=lambda number: number.name)
-def test_stopped_cleanly(
-    day: Night, room: Room, number: signal.Signals, chance: random.Random, record: Callable[[Fault], None]
-) -> None:
-    fault = Fault(f"{number.name} to the controller")
-    try:
+def test_stopped_cleanly(day: Night, room: Room, number: signal.Signals, chance: random.Random) -> None:
+    with Fault(f"{number.name} to the controller") as fault:
         _at_work(day)
         before = day.digests()
         time.sleep(chance.uniform(0.0, 2.0))
@@ -101,13 +99,10 @@ def test_stopped_cleanly(
         _resumed(day)
         fault.recovery_s = round(began(day.wait_for_valid(since=asked)) - ended, 1)
         day.account(fault, before, None)
-    finally:
-        record(fault)
 
 
-def test_campaign_edited_between_stop_and_resume(day: Night, record: Callable[[Fault], None]) -> None:
-    fault = Fault("campaign edited between stop and resume")
-    try:
+def test_campaign_edited_between_stop_and_resume(day: Night) -> None:
+    with Fault("campaign edited between stop and resume") as fault:
         _at_work(day)
         assert day.send(signal.SIGTERM) == 130
         before = day.digests()
@@ -131,19 +126,16 @@ def test_campaign_edited_between_stop_and_resume(day: Night, record: Callable[[F
         assert not list((day.raw / "aside").iterdir())
         day.account(fault, before, None)
         day.finish(day.repeats)
-    finally:
-        record(fault)
 
 
-def test_disk_full_on_the_controller(
-    room: Room, project: Path, tmp_path: Path, record: Callable[[Fault], None]
-) -> None:
-    fault = Fault("disk full on the controller")
+def test_disk_full_on_the_controller(room: Room, project: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     root = tmp_path / "small"
     root.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", root], check=True)
+    request.addfinalizer(lambda: subprocess.run(["umount", "--lazy", root], check=False))
     night = Night(project, room, "full", raw=root)
-    try:
+    request.addfinalizer(night.stop)
+    with Fault("disk full on the controller") as fault:
         night.start()
         night.wait_for_sample(night.wait_for_workload())
         night.wait_for_workload()
@@ -166,7 +158,3 @@ def test_disk_full_on_the_controller(
         assert night.end() == 0, night.said[-3000:]
         night.account(fault, before, None)
         night.finish(1)
-    finally:
-        night.stop()
-        subprocess.run(["umount", "--lazy", root], check=False)
-        record(fault)

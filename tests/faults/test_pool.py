@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from glusterlab.reasons import ReasonCode
+from tests.e2e.suite import command
 from tests.faults.conftest import LONG
 from tests.faults.machine import Room
 from tests.faults.night import Fault, Night, began
@@ -50,9 +51,8 @@ def nothing() -> None:
 class Injector:
     """Injects a fault into the campaign at work, and holds it to what must be so after each."""
 
-    def __init__(self, night: Night, record: Callable[[Fault], None], chance: random.Random) -> None:
+    def __init__(self, night: Night, chance: random.Random) -> None:
         self.night = night
-        self.record = record
         self.chance = chance
 
     def __call__(
@@ -60,14 +60,14 @@ class Injector:
         name: str,
         codes: set[ReasonCode],
         start: Act,
-        *,
         end: Act = nothing,
+        *,
         lasts_s: float | None = None,
         operation: str = "",
     ) -> None:
         """Begin a fault in the middle of a sample, and end it after a time, or else when the sample is stored."""
-        night, fault = self.night, Fault(name)
-        try:
+        night = self.night
+        with Fault(name) as fault:
             before = night.digests()
             sample = night.wait_for_workload(operation)
             time.sleep(self.chance.uniform(0.0, 1.0))
@@ -89,13 +89,16 @@ class Injector:
             assert found & codes, f"expected one of {codes}, found {faulty['reasons']}"
             assert faulty["status"] != "valid"
             night.account(fault, before, (begins, ends))
-        finally:
-            self.record(fault)
 
 
 @pytest.fixture
-def inject(night: Night, record: Callable[[Fault], None], chance: random.Random) -> Injector:
-    return Injector(night, record, chance)
+def inject(night: Night, chance: random.Random) -> Injector:
+    return Injector(night, chance)
+
+
+def cable(room: Room, host: str) -> tuple[Act, Act]:
+    """A host's link goes down, and up again."""
+    return lambda: room.link(host, up=False), lambda: room.link(host, up=True)
 
 
 def test_brick_process_killed(inject: Injector, room: Room, chance: random.Random, turn: int) -> None:
@@ -104,24 +107,11 @@ def test_brick_process_killed(inject: Injector, room: Room, chance: random.Rando
 
 
 def test_link_of_a_client_down_and_up(inject: Injector, room: Room, turn: int) -> None:
-    inject(
-        "link of a client down and up",
-        {"link-lost"},
-        lambda: room.link("client02", up=False),
-        end=lambda: room.link("client02", up=True),
-        lasts_s=2.0,
-    )
+    inject("link of a client down and up", {"link-lost"}, *cable(room, "client02"), lasts_s=2.0)
 
 
 def test_link_of_a_server_down_and_up(inject: Injector, room: Room, chance: random.Random, turn: int) -> None:
-    host = chance.choice(room.servers)
-    inject(
-        "link of a server down and up",
-        {"link-lost"},
-        lambda: room.link(host, up=False),
-        end=lambda: room.link(host, up=True),
-        lasts_s=2.0,
-    )
+    inject("link of a server down and up", {"link-lost"}, *cable(room, chance.choice(room.servers)), lasts_s=2.0)
 
 
 def test_ssh_connection_dropped(inject: Injector, room: Room, turn: int) -> None:
@@ -130,13 +120,7 @@ def test_ssh_connection_dropped(inject: Injector, room: Room, turn: int) -> None
 
 @pytest.mark.skipif(not LONG, reason="takes minutes: silence is waited for; the short form drops links and connections")
 def test_host_unreachable(inject: Injector, room: Room, chance: random.Random, turn: int) -> None:
-    host = chance.choice(room.hosts)
-    inject(
-        "host unreachable",
-        {"host-unreachable", "link-lost"},
-        lambda: room.link(host, up=False),
-        end=lambda: room.link(host, up=True),
-    )
+    inject("host unreachable", {"host-unreachable", "link-lost"}, *cable(room, chance.choice(room.hosts)))
 
 
 def test_server_killed(inject: Injector, room: Room, chance: random.Random, turn: int) -> None:
@@ -202,27 +186,22 @@ def test_wrong_clock(inject: Injector, room: Room, chance: random.Random, turn: 
     )
 
 
-def test_second_runner_and_second_campaign_are_refused(
-    night: Night, room: Room, project: Path, record: Callable[[Fault], None]
-) -> None:
+def test_second_runner_and_second_campaign_are_refused(night: Night, room: Room, project: Path) -> None:
     assert night.process is not None
     night.wait_for_workload()
     before = night.digests()
+    words = (f"process {night.process.pid}", os.uname().nodename, "night")
     other = Night(project, room, "other")
-    for name, one, words in (
-        ("second runner on the same campaign", night, [f"process {night.process.pid}", os.uname().nodename, "night"]),
-        ("second campaign on the same cluster", other, [f"process {night.process.pid}", os.uname().nodename, "night"]),
-    ):
-        fault = Fault(name)
-        done = subprocess.run(one.command(), cwd=project, capture_output=True, text=True, timeout=120, check=False)
-        try:
+    runs = {"second runner on the same campaign": night, "second campaign on the same cluster": other}
+    for name, run in runs.items():
+        with Fault(name) as fault:
+            argv = command(*run.words)
+            done = subprocess.run(argv, cwd=project, capture_output=True, text=True, timeout=120, check=False)
             assert done.returncode in (1, 2), done.stderr
             assert all(word in done.stderr for word in words), done.stderr
             assert "Traceback" not in done.stderr
             night.account(fault, before, None)
             assert night.running
-        finally:
-            record(fault)
 
 
 def test_the_rest_finishes_and_is_intact(night: Night, room: Room) -> None:
