@@ -92,9 +92,16 @@ class Bench:
         self.throttled.append(model)
         return {"model": model}
 
-    def run(self, campaign: dict[str, Any] | None = None, **options: Any) -> RunSummary:
+    def run(self, campaign: dict[str, Any] | None = None, verdict: Verdict | None = None, **options: Any) -> RunSummary:
+        """Run it, with a verdict that stays."""
+        self.verdict = verdict or self.verdict
         settings = {"throttle": self.throttle, "pool": Pool(self.cluster.hosts, self.transport), **options}
         return runner.run(Campaign.model_validate(campaign or CAMPAIGN), self.cluster, self.root, **settings)
+
+    def outcome(self, *arguments: Any, **options: Any) -> tuple[int, int, int]:
+        """Run it; valid samples, executed ones, exit code."""
+        summary = self.run(*arguments, **options)
+        return summary.valid, summary.executed, summary.exit_code
 
     def when(
         self, words: str, act: Callable[[str], Outcome | None], *, host: str | None = None, once: bool = False
@@ -229,11 +236,9 @@ def test_each_block_of_samples_begins_with_an_empty_volume(bench: Bench) -> None
 
 
 def test_files_that_a_read_still_needs_are_kept(bench: Bench) -> None:
-    bench.verdict = killed_reads
     with pytest.raises(Kill):
-        bench.run()
-    bench.verdict = good
-    bench.run()
+        bench.run(verdict=killed_reads)
+    bench.run(verdict=good)
     assert len(bench.transport.scripts("s1", "volume create")) == 2
     assert bench.transport.scripts("s1", "volume delete") == []
 
@@ -262,8 +267,7 @@ def test_rounds_are_run_in_parts_each_with_one_repeat_of_every_cell(bench: Bench
 
 
 def test_a_run_of_some_rounds_is_held_to_these(bench: Bench) -> None:
-    bench.verdict = bad_reads
-    summary = bench.run(changed(repeats=2), rounds=1)
+    summary = bench.run(changed(repeats=2), rounds=1, verdict=bad_reads)
     assert (summary.executed, summary.valid, summary.invalid, summary.left, summary.exit_code) == (6, 2, 2, 4, 1)
     assert "--retry" in summary.advice
     bench.verdict = lambda folder, cell: in_trouble(folder, cell) if cell.layout.name == "mirror" else []
@@ -282,24 +286,20 @@ def test_a_failing_sample_is_tried_again_at_the_end_of_its_round(bench: Bench) -
             return invalid()
         return []
 
-    bench.verdict = once
-    summary = bench.run()
-    assert (summary.valid, summary.executed, summary.exit_code) == (4, 5, 0)
+    assert bench.outcome(verdict=once) == (4, 5, 0)
     assert bench.ran[-1].endswith("read")
     again = [sample for sample in bench.samples if sample.cell_id == failed[0]]
     assert [(sample.attempt, sample.status) for sample in again] == [(1, "invalid"), (2, "valid")]
 
 
 def test_attempts_end_and_retry_gives_as_many_again(bench: Bench) -> None:
-    bench.verdict = bad_reads
-    summary = bench.run()
+    summary = bench.run(verdict=bad_reads)
     assert (summary.valid, summary.invalid, summary.executed, summary.exit_code) == (2, 2, 6, 1)
     assert len(summary.problems) == 2
     assert "heal-pending: 3 entries" in summary.problems[0]
     assert "--retry" in summary.advice
     assert bench.run().executed == 0
-    bench.verdict = good
-    summary = bench.run(retry=True)
+    summary = bench.run(retry=True, verdict=good)
     assert (summary.valid, summary.executed, summary.exit_code) == (4, 2, 0)
 
 
@@ -310,15 +310,12 @@ def test_after_a_kill_the_same_command_goes_on(bench: Bench, monkeypatch: pytest
             raise Kill
         return []
 
-    bench.verdict = kill
     with pytest.raises(Kill):
-        bench.run()
+        bench.run(verdict=kill)
     monkeypatch.undo()
     monkeypatch.setattr("glusterlab.run.sample.judge", bench.judge)
     assert len(list(bench.store.path.glob("cells/*/.sample-*.partial"))) == 1
-    bench.verdict = good
-    summary = bench.run()
-    assert (summary.valid, summary.executed) == (4, 2)
+    assert bench.outcome(verdict=good) == (4, 2, 0)
     assert list(bench.store.path.glob("cells/*/.sample-*.partial")) == []
 
 
@@ -401,9 +398,7 @@ def test_a_bug_in_one_sample_does_not_stop_the_others(bench: Bench, always: bool
             raise ZeroDivisionError("a bug")
         return []
 
-    bench.verdict = broken
-    summary = bench.run()
-    assert (summary.valid, summary.executed) == (4, 5)
+    assert bench.outcome(verdict=broken) == (4, 5, 0)
     assert max(judged.values()) > 1
     (failed,) = [sample for sample in bench.samples if sample.status == "failed"]
     assert [reason.code for reason in failed.reasons] == ["controller-error"]
@@ -446,21 +441,18 @@ def test_a_brick_that_died_is_started_again_for_the_next_attempt(bench: Bench) -
 
     bench.verdict = verdict
     bench.when("-i 0", die, once=True)
-    summary = bench.run()
-    assert (summary.valid, summary.executed) == (4, 5)
+    assert bench.outcome() == (4, 5, 0)
     assert len([text for text in bench.transport.scripts("s1", "volume start") if "force" in text]) == 1
 
 
 def test_a_volume_that_does_not_heal_is_made_anew(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench.verdict = bad_reads
-    bench.run(ONE)
+    bench.run(ONE, verdict=bad_reads)
     bench.verdict = good
     bench.transport.heal_pending = 3
     bench.when("volume delete", lambda _: setattr(bench.transport, "heal_pending", 0))
     monkeypatch.setattr(recovery, "HEAL_WITHIN_S", 0.05)
     # a read: it would rather have the files that are there
-    summary = bench.run(ONE, retry=True)
-    assert (summary.valid, summary.executed, summary.exit_code) == (2, 1, 0)
+    assert bench.outcome(ONE, retry=True) == (2, 1, 0)
     assert bench.transport.scripts("s1", "volume heal")
     assert re.search("6 entries of volume mirror-.* do not heal: it is made anew", bench.log)
 
@@ -477,8 +469,7 @@ def test_a_volume_whose_own_files_fill_the_disk_is_made_anew(bench: Bench, monke
     bench.verdict = verdict
     bench.when("-i 0", lambda _: bench.transport.answers.update(full), once=True)
     bench.when("volume delete", lambda _: bench.transport.answers.clear())
-    summary = bench.run(ONE)
-    assert (summary.valid, summary.executed, summary.exit_code) == (2, 3, 0)
+    assert bench.outcome(ONE) == (2, 3, 0)
     assert "its own files may be what fills the disk" in bench.log
     assert "the pool is in order again" in bench.log
 
@@ -521,8 +512,7 @@ def test_what_a_workload_leaves_behind_is_ended_before_the_next_sample(bench: Be
 
     bench.verdict = lambda folder, _: invalid("stray-process") if health_after(folder).get("stray") else []
     bench.when("-i 0", leave, once=True)
-    summary = bench.run()
-    assert (summary.valid, summary.executed) == (4, 5)
+    assert bench.outcome() == (4, 5, 0)
     first = next(sample for sample in bench.samples if sample.status != "valid")
     assert first.reasons[0].code == ("host-unreachable" if lost else "stray-process")
     for host in bench.cluster.hosts:
@@ -640,8 +630,7 @@ def test_scale_models_that_were_changed_are_stored_with_the_cells_that_they_make
     stored = bench.store.cluster_yaml
     rescaled = {"description": "another", "scale_models": {"large-file": {"scale": 100}}}
     bench.cluster = Cluster.model_validate(CLUSTER | rescaled)
-    summary = bench.run()
-    assert (summary.valid, summary.executed) == (4, 4)
+    assert bench.outcome() == (4, 4, 0)
     status = campaign_status(path)
     assert (status.total("valid"), status.total("wanted"), status.complete) == (4, 4, True)
     assert bench.store.cluster_yaml == stored.replace("scale: 200", "scale: 100")
@@ -710,8 +699,7 @@ def test_a_campaign_that_cannot_run_here_says_why(bench: Bench) -> None:
 
 
 def test_the_morning_log_tells_what_happened(bench: Bench) -> None:
-    bench.verdict = bad_reads
-    bench.run(changed(attempts=1))
+    bench.run(changed(attempts=1), verdict=bad_reads)
     lines = bench.log.splitlines()
     assert " INFO    created volume " in bench.log
     assert "no attempt is left; 'glusterlab run --retry' gives it new ones" in bench.log
@@ -726,8 +714,7 @@ def test_the_morning_log_tells_what_happened(bench: Bench) -> None:
 def test_what_a_run_does_now_is_told_from_its_first_step_to_its_end(bench: Bench) -> None:
     seen: list[RunState] = []
     bench.when("", lambda _: seen.append(bench.now))
-    bench.verdict = bad_reads
-    bench.run(changed(attempts=1))
+    bench.run(changed(attempts=1), verdict=bad_reads)
     assert {life(state) for state in seen} == {"running"}
     phases = [state.phase for state in seen]
     assert {"clearing what an earlier run left", "reading the facts of all hosts", "before", "workload"} <= set(phases)
@@ -806,17 +793,15 @@ def test_a_signal_during_the_clean_up_does_not_cut_it_off(bench: Bench, signals:
 def test_only_layouts_with_something_left_to_run_keep_a_run_going(bench: Bench) -> None:
     """A layout that is complete does not: the other's trouble would only use up its attempts, all night."""
     bench.run(changed(layouts=CAMPAIGN["layouts"][1:], repeats=6))
-    bench.verdict = in_trouble
     with pytest.raises(HostError, match=r"3 samples in a row .*glusterd does not answer"):
-        bench.run(changed(repeats=6))
+        bench.run(changed(repeats=6), verdict=in_trouble)
     failed = [sample for sample in bench.samples if sample.status != "valid"]
     assert Counter((sample.round, sample.attempt) for sample in failed) == {(1, 1): 2, (1, 2): 1}
 
 
 def test_trouble_in_the_last_round_leaves_a_run_incomplete_and_is_no_error(bench: Bench) -> None:
     bench.run(OTHER)
-    bench.verdict = in_trouble
-    assert bench.run(changed(attempts=3)).outcome == "incomplete"
+    assert bench.run(changed(attempts=3), verdict=in_trouble).outcome == "incomplete"
 
 
 @pytest.mark.parametrize("why", ["unreachable", "in use", "changed"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import time
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -64,19 +65,45 @@ def draw(state: RunState, width: int = 80, *, encoding: str = "utf-8", watched: 
     return "\n".join("".join(segment.text for segment in line) for line in lines)
 
 
-def test_it_shows_what_is_done_how_far_it_is_and_the_last_results(state: RunState) -> None:
-    text = draw(state, 120)
-    for expected in (
-        r"glusterlab night +since .*, 1:12:30",
-        r"write 4 GiB, disperse 12x\(4\+2\) jbod, 48 workers",
-        r"repeat 3, attempt 2, round 3 of 3   0:01:34",
-        r"measuring   0:01:12",
-        r"━+ +62 of 120",
-        r"60 valid, 1 invalid, 1 failed, 58 left; about 1 h 10 min to go, until \d\d:\d\d",
-        r"\d\d:\d\d +write 4 GiB +disperse 12x\(4\+2\) jbod +48 +78.0 MB/s +77.1 ±2.1% n 3",
-        r"Ctrl-C stops the run; the same command goes on with it",
-    ):
-        assert re.search(expected, text), (expected, text)
+DONE = [
+    r"glusterlab night +since .*, 1:12:30",
+    r"write 4 GiB, disperse 12x\(4\+2\) jbod, 48 workers",
+    r"repeat 3, attempt 2, round 3 of 3   0:01:34",
+    r"measuring   0:01:12",
+    r"━+ +62 of 120",
+    r"60 valid, 1 invalid, 1 failed, 58 left; about 1 h 10 min to go, until \d\d:\d\d",
+    r"\d\d:\d\d +write 4 GiB +disperse 12x\(4\+2\) jbod +48 +78.0 MB/s +77.1 ±2.1% n 3",
+    r"Ctrl-C stops the run; the same command goes on with it",
+]
+WARM = {
+    "now": execution(3).model_copy(update={"warmup": True}),
+    "warmup_left": 4,
+    "recent": [outcome("valid", value="78.0 MB/s", execution=execution(1).model_copy(update={"warmup": True}))],
+}
+# names are no markup
+MARKED = execution(1).model_copy(update={"layout": "[bold]mirror[/bold]"})
+LOST = {"recent": [outcome("failed", "host-unreachable on c1: lost", execution=MARKED)]}
+WAITING = {"now": None, "phase": "waiting for s2 to come back", "phase_began": NOW - 35}
+WATCHED = r"process 4711 on controller, last update 0:01:12 ago; Ctrl-C only leaves the view"
+
+
+@pytest.mark.parametrize(
+    ("change", "expected", "options"),
+    [
+        ({}, DONE, {}),
+        ({}, [r"77.1 \+-2.1% n 3"], {"encoding": "ascii"}),
+        ({"process": 4711, "host": "controller", "updated": NOW - 72}, [WATCHED], {"watched": True}),
+        (LOST, [r"write 4 GiB +\[bold\]mirror\[/bold\] +48 +failed +host-unreachable"], {}),
+        (WAITING, [r"waiting for s2 to come back   0:00:35"], {}),
+        (WARM, ["warm-up 3, attempt 2   ", "58 left, 4 to warm up", "78.0 MB/s +warm-up"], {}),
+        ({"later": 40}, ["18 left, 40 in later runs"], {}),
+    ],
+    ids=["at work", "ascii", "watched", "failed", "waiting", "warm-up", "later"],
+)
+def test_it_shows(state: RunState, change: dict[str, Any], expected: list[str], options: dict[str, Any]) -> None:
+    text = draw(state.model_copy(update=change), 120, **options)
+    assert [each for each in expected if not re.search(each, text)] == []
+    assert text.isascii() == ("encoding" in options)
 
 
 @pytest.mark.parametrize("width", [200, 80, 40, 10])
@@ -86,48 +113,12 @@ def test_it_fits_every_width(state: RunState, width: int) -> None:
     assert max(len(line) for line in lines) <= width
 
 
-def test_a_result_that_is_not_valid_has_its_first_reason_and_names_are_no_markup(state: RunState) -> None:
-    state.recent = [outcome("failed", "host-unreachable on c1: lost")]
-    state.recent[0].execution.layout = "[bold]mirror[/bold]"
-    assert re.search(r"write 4 GiB +\[bold\]mirror\[/bold\] +48 +failed +host-unreachable", draw(state, 120))
-
-
-def test_who_watches_sees_whose_run_it_is_and_whether_it_still_speaks(state: RunState) -> None:
-    state.process, state.host, state.updated = 4711, "controller", NOW - 72
-    expected = "process 4711 on controller, last update 0:01:12 ago; Ctrl-C only leaves the view"
-    assert expected in draw(state, watched=True)
-
-
-def test_a_terminal_that_knows_only_ascii_gets_no_other(state: RunState) -> None:
-    assert "77.1 +-2.1% n 3" in draw(state, 120, encoding="ascii").encode("ascii").decode()
-
-
-def test_what_is_waited_for_is_what_the_run_does(state: RunState) -> None:
-    state.now, state.phase, state.phase_began = None, "waiting for s2 to come back", NOW - 35
-    assert re.search(r"waiting for s2 to come back   0:00:35", draw(state))
-
-
 def test_a_run_that_begins_says_its_step_and_no_empty_numbers() -> None:
     begun = RunState.begun("night").model_copy(update={"phase": "connecting to all hosts", "phase_began": NOW - 3})
     text = draw(begun)
     assert "connecting to all hosts   0:00:03" in text
     assert "valid" not in text
     assert "of 0" not in text
-
-
-def test_warmup_is_named(state: RunState) -> None:
-    state.now.warmup, state.warmup_left = True, 4
-    state.recent = [outcome("valid", value="78.0 MB/s")]
-    state.recent[0].execution.warmup = True
-    text = draw(state, 120)
-    assert "warm-up 3, attempt 2   " in text
-    assert "58 left, 4 to warm up" in text
-    assert re.search("78.0 MB/s +warm-up", text)
-
-
-def test_what_later_runs_have_left_is_told_apart(state: RunState) -> None:
-    state.later = 40
-    assert "18 left, 40 in later runs" in draw(state)
 
 
 def test_moments_far_off_have_their_day() -> None:
