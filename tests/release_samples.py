@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
+from tests.conftest import build_samples
+
 KIB, MIB = 2**10, 2**20
 
 SPREAD = (0.99, 1.02, 1.0, 0.985, 1.01, 1.015, 0.995, 0.98, 1.005, 1.012)
@@ -23,47 +25,27 @@ def release(
     **changed: object,
 ) -> pd.DataFrame:
     """Samples by (operation, file size, workers): files per second of each repeat, cells in turn within a round."""
-    rows = []
+    frames = []
     for place, ((operation, size, workers), numbers) in enumerate(values.items()):
-        for repeat, number in enumerate(numbers, start=1):
-            start = offset_s + round_s * repeat + place
-            rows.append(
-                {
-                    "campaign": name,
-                    "cell_id": f"smallfile-{operation}-{size}-w{workers}-0a1b2c3d",
-                    "slug": f"smallfile-{operation}-{size // KIB}kib-w{workers}",
-                    "sample": repeat,
-                    "repeat": repeat,
-                    "round": repeat,
-                    "status": "valid",
-                    "warmup": False,
-                    "layout": "replicate-3x2-raid6",
-                    "type": "replicate",
-                    "geometry": "3x2",
-                    "backing": "raid6",
-                    "kind": "raid6",
-                    "server_model": "",
-                    "access": "native",
-                    "tool": "smallfile",
-                    "tool_version": "3.2",
-                    "operation": operation,
-                    "file_size_bytes": size,
-                    "nominal_file_size_bytes": size,
-                    "record_size_bytes": math.nan,
-                    "files_per_worker": 80,
-                    "workers": workers,
-                    "scale": 20.0 if size < MIB else 60.0,
-                    "operations_limited": size < MIB,
-                    "disks": 72,
-                    "gluster_version": version,
-                    "start_s": start,
-                    "end_s": start + 1,
-                    "throughput_bytes_per_s": number * size,
-                    "files_per_s": number,
-                    "operations_per_s": math.nan,
-                }
-            )
-    return pd.DataFrame(rows).assign(**changed)
+        cell = build_samples(
+            {("replicate", operation, workers): numbers},
+            tool="smallfile",
+            nominal=size,
+            scale=20 if size < MIB else 60,
+            campaign=name,
+            cell_id=f"smallfile-{operation}-{size}-w{workers}-0a1b2c3d",
+            slug=f"smallfile-{operation}-{size // KIB}kib-w{workers}",
+            tool_version="3.2",
+            record_size_bytes=math.nan,
+            files_per_worker=80,
+            operations_limited=size < MIB,
+            gluster_version=version,
+            operations_per_s=math.nan,
+        )
+        repeat = cell["sample"]
+        start = offset_s + round_s * repeat + place
+        frames.append(cell.assign(repeat=repeat, round=repeat, start_s=start, end_s=start + 1))
+    return pd.concat(frames, ignore_index=True).assign(**changed)
 
 
 BASE = {

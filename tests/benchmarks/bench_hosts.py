@@ -60,7 +60,7 @@ class Meter(Progress):
         return spent
 
 
-def measure(folder: Path, samples: int, cut: str | None) -> None:
+def measure(folder: Path, samples: int) -> None:
     """The measuring process: prints one JSON object with all that it found."""
     given = json.loads((folder / "given.json").read_text())
     cluster, campaign = Cluster.model_validate(given["cluster"]), Campaign.model_validate(given["campaign"])
@@ -83,8 +83,6 @@ def measure(folder: Path, samples: int, cut: str | None) -> None:
             meter = Meter()
             with store.begin_sample(cell, repeat=number, round=number, order=number, attempt=1) as writer:
                 began = time.monotonic()
-                if cut is not None:
-                    threading.Timer(1.0, many_hosts.set_link, (cut, "down")).start()
                 meter.phase("guard")
                 lock.refuse_if_lost(pool, [cluster.clients[0].name])
                 sample = SampleRun(Site(campaign, cluster, pool, meter), cell, volume, writer).execute()
@@ -98,8 +96,6 @@ def measure(folder: Path, samples: int, cut: str | None) -> None:
             entry = {"phases": spent, "seconds": time.monotonic() - began, "status": sample.status}
             entry["reasons"] = sorted({f"{reason.host}: {reason.message}" for reason in sample.reasons})
             found["samples"].append(entry)
-            if cut is not None:
-                many_hosts.set_link(cut, "up")
     status = Path("/proc/self/status").read_text()
     found["memory"] = int(status.partition("VmHWM:")[2].split()[0]) * 1024
     # nothing happens on open connections
@@ -133,11 +129,10 @@ def _stop(pool: Pool, cluster: Cluster) -> tuple[float, int]:
     return time.monotonic() - stopped[0], len(left)
 
 
-def run_child(folder: Path, samples: int, library: Path, cut: str | None) -> dict[str, Any]:
+def run_child(folder: Path, samples: int, library: Path) -> dict[str, Any]:
     """Measure in a process of its own, so that its memory and CPU are the controller's only."""
     environment = {**os.environ, "PYTHONPATH": str(library)}
     words = [sys.executable, __file__, "--measure", str(folder), "--samples", str(samples)]
-    words += ["--cut", cut] if cut else []
     done = subprocess.run(words, env=environment, stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S)
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
@@ -175,12 +170,10 @@ def main() -> None:
     options.add_argument("--samples", type=int, default=5)
     options.add_argument("--seconds", type=float, default=4.0, help="of the workload")
     options.add_argument("--against", type=Path, help="folder with another glusterlab/, measured in turns")
-    options.add_argument("--dead", action="store_true", help="one sample in which the last host's link goes down")
     options.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
-    options.add_argument("--cut", help=argparse.SUPPRESS)
     chosen = options.parse_args()
     if chosen.measure is not None:
-        measure(chosen.measure, chosen.samples, chosen.cut)
+        measure(chosen.measure, chosen.samples)
         return
     # so that an end by SIGTERM removes the hosts, too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
@@ -197,11 +190,10 @@ def main() -> None:
             }
             (folder / "given.json").write_text(json.dumps(given))
             found: dict[str, dict[str, Any]] = {}
-            cut = cluster.hosts[-1].name if chosen.dead else None
             with many_hosts.running(cluster, Volume.of(cell.layout, cluster), folder, chosen.seconds):
                 for version, library in {"other": chosen.against, "this": Path(__file__).parents[2]}.items():
                     if library is not None:
-                        found[version] = run_child(folder, chosen.samples, library, cut)
+                        found[version] = run_child(folder, chosen.samples, library)
             for version, run in found.items():
                 report(hosts, version, run, chosen.seconds)
 

@@ -1,8 +1,7 @@
 """Telemetry to Parquet: this reader, a plain parser line by line, and ``sadf -d``, as ratios measured in one run.
 
 The text is real and then repeated under banners of other hosts and days: sadc of this machine writes a record per
-second, and ``sar -A`` prints it. Where no sysstat is, ``--text`` names such a report. With ``--against CHECKOUT`` it is
-the CPU time in which `glusterlab parse` prints ``--slice`` MB, by turns with another checkout's.
+second, and ``sar -A`` prints it. Where no sysstat is, ``--text`` names such a report.
 
 ``--tables 100`` times `glusterlab tables` instead, process start included, on a campaign of so many imported samples
 with a report of each of ``--hosts`` (700 MB of text): all of it, nothing new, one new sample.
@@ -12,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import shutil
 import statistics
 import subprocess
@@ -228,24 +226,6 @@ def measure_tables(place: Path, samples: int, hosts: int, rounds: int, text: byt
     spread("one sample changed", changed, "s")
 
 
-def measure_parse(path: Path, folder: Path, rounds: int, against: Path) -> None:
-    """Print how fast records are printed, and how much faster than by another checkout."""
-    code = "import sys; from glusterlab.cli import app; app(['parse', sys.argv[1]])"
-    spent: dict[Path, list[float]] = {Path(__file__).parents[2]: [], against: []}
-    for _ in range(rounds):
-        for checkout, seconds in spent.items():
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            environment = {**os.environ, "PYTHONPATH": str(checkout)}
-            command = [sys.executable, "-c", code, str(path)]
-            with (folder / "parsed.jsonl").open("wb") as target:
-                subprocess.run(command, check=True, stdout=target, env=environment, cwd=folder)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    mine, other = spent.values()
-    spread("parse, CPU", [path.stat().st_size / MB / seconds for seconds in mine], "MB/s")
-    spread("other / this checkout", [b / a for a, b in zip(mine, other, strict=True)], "times")
-
-
 def main() -> None:
     """Measure, alternating, and print."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -254,7 +234,6 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--seconds", type=int, default=60, help="of recording")
     options.add_argument("--text", type=Path, help="a report of sar -A instead of a recording; sadf is left out then")
-    options.add_argument("--against", type=Path, help="measure parse of --slice MB against another checkout, instead")
     options.add_argument("--growth", type=int, nargs="*", default=[1, 2, 10], help="multiples of a tenth of the size")
     options.add_argument("--tables", type=int, nargs="+", metavar="SAMPLES", help="time `glusterlab tables`, instead")
     options.add_argument("--hosts", type=int, default=7, help="whose telemetry each sample of --tables has")
@@ -273,9 +252,6 @@ def main() -> None:
             return
         big, small = folder / "big.txt", folder / "small.txt"
         repeat(text, chosen.slice * MB, small)
-        if chosen.against is not None:
-            measure_parse(small, folder, chosen.rounds, chosen.against)
-            return
         count = repeat(text, chosen.size * MB, big)
         print(f"{big.stat().st_size / MB:.0f} MB: {count} times {len(text) / MB:.2f} MB")
         mine, plain, sadf, peaks = [], [], [], []

@@ -154,11 +154,6 @@ def cpu_s() -> float:
     return int(words[words.index("usage_usec") + 1]) / 1e6
 
 
-def set_link(host: str, state: str) -> None:
-    """Put the interface of a host ``up`` or ``down``."""
-    local.run(["ip", "-n", network.namespace(NAME, host), "link", "set", network.INTERFACE, state])
-
-
 def remove() -> None:
     """End the processes of all hosts, and remove their namespaces, links and control group, whatever there is."""
     network.kill_all(NAME)
