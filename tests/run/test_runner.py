@@ -474,9 +474,11 @@ def test_a_volume_whose_own_files_fill_the_disk_is_made_anew(bench: Bench, monke
     assert "the pool is in order again" in bench.log
 
 
+GONE = Outcome(b"", b"w01/iozone.DUMMY.0: expected 1048576 bytes, found none", 1)
+
+
 def test_files_that_are_gone_are_made_again_untimed(bench: Bench) -> None:
-    missing = Outcome(b"", b"w01/iozone.DUMMY.0: expected 1048576 bytes, found none", 1)
-    bench.when("stat -c %s", lambda _: missing, once=True)
+    bench.when("stat -c %s", lambda _: GONE, once=True)
     assert bench.run().exit_code == 0
     made = [text for text in bench.transport.scripts("c1", "exec") if "-i 0" in text and "gl_make_room" in text]
     assert len(made) == 1
@@ -488,7 +490,7 @@ def test_a_tool_that_makes_no_files_says_so_where_they_are_gone(bench: Bench, mo
     for module in ("run.plan", "run.sample", "run.runner"):
         monkeypatch.setattr(f"glusterlab.{module}.volume_tools", lambda: {"iozone": reader})
         monkeypatch.setattr(f"glusterlab.{module}.runnable", lambda: {"iozone": reader}, raising=False)
-    bench.answer("stat -c %s", Outcome(b"", b"w01/iozone.DUMMY.0: expected 1048576 bytes, found none", 1))
+    bench.when("stat -c %s", lambda _: GONE)
     assert bench.run(changed(attempts=1)).exit_code == 1
     assert "iozone makes no files: another tool has to, before it (" in bench.log
     assert bench.ran == []
