@@ -24,7 +24,6 @@ _LEAST_RECORD_BYTES = 64 << 10
 _RECORDS = 16
 
 _ROUND_MARGIN_S = 30.0
-_SAMPLE_S = 12.0
 
 
 def baseline_name(cluster: Cluster) -> str:
@@ -150,9 +149,3 @@ def expected_s(cell: Cell, cluster: Cluster) -> float:
     tool = host_tools()[cell.tool]
     rate = 0.0 if tool.of_links else brick_rate(cluster, cluster.backing(cell.layout.backing)) / cell.model.scale
     return tool.work_s(cell, len(cluster.hosts), rate)
-
-
-def estimate_baseline(cell: Cell, cluster: Cluster) -> tuple[float, int]:
-    """Rough cost of one sample: seconds, and bytes on the bricks."""
-    written = 0 if host_tools()[cell.tool].of_links else cell.bytes_written
-    return _SAMPLE_S + expected_s(cell, cluster), written

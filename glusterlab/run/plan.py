@@ -10,12 +10,12 @@ from itertools import groupby
 from typing import NamedTuple
 
 from glusterlab.errors import UsageError
-from glusterlab.run.baseline import brick_rate, estimate_baseline, expand_baseline
+from glusterlab.run.baseline import brick_rate, expand_baseline, expected_s
 from glusterlab.spec.campaign import BaselineSpec, Campaign, Repeats, expand, unknown
 from glusterlab.spec.cell import Cell, layout_problem
 from glusterlab.spec.cluster import REAL_HARDWARE, Cluster
 from glusterlab.spec.fields import problem
-from glusterlab.tools import runnable, volume_tools
+from glusterlab.tools import host_tools, runnable, volume_tools
 from glusterlab.tools.base import PoolRates
 
 AVAILABLE_ACCESS = ("native",)
@@ -214,7 +214,7 @@ def order_samples(cells: Iterable[Cell], *, seed: int, repeats: int, warmup: int
 _WRITE_SHARE, _READ_SHARE = 0.7, 0.6
 _FILES_PER_S_PER_DISK = 5.0
 _RANDOM_PER_S_PER_DISK = 100.0
-_SAMPLE_S, _LAYOUT_S = 4.0, 30.0
+_SAMPLE_S, _BASELINE_SAMPLE_S, _LAYOUT_S = 4.0, 12.0, 30.0
 _RAW_SAMPLE_BYTES, _RAW_HOST_BYTES, _RAW_ROW_BYTES = 12_000, 1_000, 60
 
 
@@ -244,7 +244,8 @@ def _seconds(samples: Sequence[PlannedSample], cells: Mapping[str, CellEstimate]
 
 def _estimate_cell(cell: Cell, cluster: Cluster) -> CellEstimate:
     if cell.access == "none":
-        return CellEstimate(*estimate_baseline(cell, cluster))
+        written = 0 if host_tools()[cell.tool].of_links else cell.bytes_written
+        return CellEstimate(_BASELINE_SAMPLE_S + expected_s(cell, cluster), written)
     hardware, layout = cluster.hardware, cell.layout
     backing = cluster.backing(layout.backing)
     writes = not _needs_files(cell)

@@ -69,7 +69,6 @@ class State:
 
     @classmethod
     def load(cls, folder: Path) -> State:
-        """Read state.json."""
         path = folder / "state.json"
         try:
             content = json.loads(path.read_text(encoding="utf-8"))

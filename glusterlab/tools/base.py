@@ -273,7 +273,7 @@ class Tool:
     """A tool whose files are read: how sure it is that a document is its own, from 0 to 1, and its records.
 
     `read` yields what is whole, and raises `ParseError` where a document is damaged, cut off or no result.
-    `other_operations` are those that move whole files and are only read: the suite does not run them.
+    `other_operations` move whole files, too, but the suite does not run them.
     """
 
     name: str

@@ -213,11 +213,9 @@ class Document:
         return self.text.count("\n", 0, position) + 1
 
     def source(self, line: int | None) -> Source:
-        """Where a record is in this file."""
         return Source(str(self.path), line)
 
     def error(self, message: str, line: int | None = None) -> ParseError:
-        """A `ParseError` of this file."""
         return ParseError(message, file=self.path, line=line)
 
 

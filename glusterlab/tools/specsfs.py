@@ -132,7 +132,6 @@ def _column(title: str) -> _Column:
 
 
 def _header(first: str, second: str) -> list[_Column] | None:
-    """The columns of a summary, from its two header lines."""
     above, below = (
         _words(line, {title.split("|")[at] for title in _COLUMNS}) for at, line in enumerate((first, second))
     )

@@ -165,7 +165,9 @@ class Options:
 
     @property
     def runtime_s(self) -> float | None:
-        return as_seconds(self.text("runtime") or "") or None
+        match = _TIME.fullmatch((self.text("runtime") or "").strip())
+        factor = _SECONDS.get(match[2].lower()) if match is not None else None
+        return None if match is None or factor is None else float(match[1]) * factor or None
 
     @property
     def size_bytes(self) -> int | None:
@@ -237,10 +239,3 @@ def as_bytes(text: str, kb_base: int = 1024) -> int | None:
     base = kb_base if not match[3] else 2024 - kb_base
     count = float(match[1]) if "." in match[1] else int(match[1])
     return int(count * base ** (" kmgtp".index(match[2].lower()) if match[2] else 0))
-
-
-def as_seconds(text: str) -> float | None:
-    """A time in fio's units, such as ``5m`` and ``500ms``, in seconds; None when it is none."""
-    match = _TIME.fullmatch(text.strip())
-    factor = _SECONDS.get(match[2].lower()) if match is not None else None
-    return None if match is None or factor is None else float(match[1]) * factor

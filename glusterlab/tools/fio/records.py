@@ -64,7 +64,6 @@ class Job:
 
     @cached_property
     def directions(self) -> list[tuple[str, dict[str, Any], Measured]]:
-        """Each direction of the entry, as often as it stands there."""
         found = ((label, values) for label in _DIRECTIONS for values in _each(self.data.get(label)))
         return [(label, values, Measured.of(values)) for label, values in found if isinstance(values, dict)]
 

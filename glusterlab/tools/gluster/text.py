@@ -350,7 +350,6 @@ class ProfileText(_Lines):
 
     @staticmethod
     def starts(text: str) -> bool:
-        """Whether a line is the first of a profile."""
         return any(match is not None for match in (_PROFILED.match(text), _STATS.fullmatch(text), _FOP.fullmatch(text)))
 
     def elide(self) -> None:

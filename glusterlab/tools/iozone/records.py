@@ -164,7 +164,6 @@ def _missing_row(run: Run) -> str | None:
 
 
 def _judge(run: Run, faults: Iterable[Reason], doubts: Iterable[Reason]) -> Verdict:
-    """The verdict on a result of a run, with what speaks against all of the run's."""
     warned = [] if run.warning is None else [failed(f"IOzone said: {run.warning}")]
     sure = run.warning is not None and " are " in run.warning
     around = [unjudged(f"before the run stood: {line}") for line in run.early_errors[:1]]
@@ -327,7 +326,6 @@ class _Records:
         doubts: list[Reason],
         workers: int | None = 1,
     ) -> WorkloadRecord:
-        """A value of a table or of an Excel report."""
         name, per_unit = _FIELDS[unit]
         faults = []
         if value == 0 and unit == "us/op":
@@ -346,7 +344,6 @@ class _Records:
         )
 
     def of_section(self, section: Section) -> Iterator[Record]:
-        """The result of a test in throughput mode, and its workers."""
         run, unit, ops = self.run, section.unit, section.unit == "ops/s"
         elapsed = [child.xfer / child.throughput for child in section.workers if child.throughput]
         file_kb, record_kb = _sizes_kb(run)

@@ -204,8 +204,6 @@ def scan(lines: list[str]) -> tuple[list[Run], Damage]:
 
 
 class _Reader:
-    """Reads the lines that have the same prefix."""
-
     def __init__(self, prefix: str | None, damage: Damage) -> None:
         self.runs: list[Run] = []
         self._prefix, self._damage, self._number = prefix, damage, 0

@@ -130,7 +130,6 @@ class Smallfile(VolumeTool):
         return HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)
 
     def outputs(self, job: Job) -> tuple[str, ...]:
-        """The JSON report."""
         return (f"{job.tool_dir}/output.json",)
 
     def parse(self, folder: Path, cell: Cell) -> Measurement:

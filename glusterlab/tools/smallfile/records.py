@@ -164,7 +164,6 @@ def _details(report: Report) -> Details:
 
 
 def _faults(report: Report) -> Iterator[Reason]:
-    """What the report states against its result."""
     if report.has_result and (report.never_ended or report.files_per_s == 0):
         yield failed(f"no result: {report.files} files done, status {report.status!r}")
     elif report.status is not None and report.status not in SUCCESS:
