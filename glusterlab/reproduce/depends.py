@@ -55,7 +55,8 @@ class Campaign:
     """A campaign whose raw files are as its manifest has them, and what is to be done for it.
 
     `figures`: ``figures/<campaign>``. `baseline`: whose rates are the limits in its figures. `changed`: the state is to
-    be written although no notebook runs. `checked`: the tables were just brought up to date.
+    be written although no notebook runs. `checked`: the tables were just brought up to date. `undrawn`: tools of its
+    samples that no notebook names.
     """
 
     project: Path
@@ -69,6 +70,7 @@ class Campaign:
     checked: bool = False
     tasks: list[Task] = field(default_factory=list)
     running: list[Future[None]] = field(default_factory=list)
+    undrawn: list[str] = field(default_factory=list)
 
     @classmethod
     def open(cls, project: Path, raw: Path, figures: Path, notebooks: Sequence[Path]) -> Campaign:
@@ -108,6 +110,7 @@ class Campaign:
         `environment`: what all notebooks depend on. `force`: all are due.
         """
         unchanged, failed = [], []
+        named: set[str] = set()
         for path in self.notebooks:
             try:
                 source = NotebookSource.read(path)
@@ -116,12 +119,14 @@ class Campaign:
             except GlusterlabError as error:
                 failed.append(Failure(self.name, path.stem, str(error)))
                 continue
+            named |= {*(source.reads or ())}
             known = self.state.notebooks.get(path.stem, {})
             same = not force and known.get("key") == wanted and intact(self.figures, known["outputs"])
             if same and known["text"] == source.text:
                 unchanged.append(path.stem)
             else:
                 self.tasks.append(Task(f"{self.name}/{path.stem}", source, wanted, retell=same))
+        self.undrawn = [] if failed else sorted(self.digests.tools - named)
         # the longest first, so that none of them is left over at the end
         self.tasks.sort(key=lambda task: -task.source.weight)
         return unchanged, failed

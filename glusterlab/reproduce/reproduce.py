@@ -85,6 +85,7 @@ def reproduce(
         tuple(run.failed),
         tuple(target / raw.name for raw in raws),
         tuple(task.name for campaign in campaigns for task in campaign.tasks) if check else (),
+        tuple(f"{campaign.name}/{tool}" for campaign in campaigns if run.full for tool in campaign.undrawn),
     )
 
 

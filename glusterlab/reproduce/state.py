@@ -65,7 +65,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class ReproduceSummary:
-    """What a run of `reproduce` did; notebooks are named ``<campaign>/<notebook>``."""
+    """What a run of `reproduce` did; notebooks are named ``<campaign>/<notebook>``.
+
+    `undrawn`: ``<campaign>/<tool>`` whose samples no notebook reads by name.
+    """
 
     ran: tuple[str, ...] = ()
     retold: tuple[str, ...] = ()
@@ -73,6 +76,7 @@ class ReproduceSummary:
     failed: tuple[Failure, ...] = ()
     figures_dirs: tuple[Path, ...] = ()
     stale: tuple[str, ...] = ()
+    undrawn: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:

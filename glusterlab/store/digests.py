@@ -329,6 +329,10 @@ class RawDigests:
         manifest = Manifest.read(self._raw)
         return manifest, cell_tools(self._raw, manifest)
 
+    @property
+    def tools(self) -> set[str]:
+        return {tool for tool in self._listed[1].values() if tool is not None}
+
     def of(self, tools: tuple[str, ...] | None) -> str:
         """SHA-256 of the manifest's lines for what is read of these tools, as `parse_reads` returned them.
 

@@ -506,6 +506,17 @@ class TestWhatRuns:
         (failure,) = project.run().failed
         assert failure.error == "no notebook 30-third: there are 10-first, 20-second"
 
+    def test_samples_of_a_tool_that_no_notebook_names_are_told(self, project: Project) -> None:
+        path = project.raw / "cells" / "one" / "cell.json"
+        path.parent.mkdir(parents=True)
+        path.write_text('{"cell": {"tool": "fio"}}')
+        with (project.raw / "MANIFEST.sha256").open("a") as manifest:
+            manifest.write(f"cells/one/cell.json {hashlib.sha256(path.read_bytes()).hexdigest()}\n")
+        assert project.run().undrawn == ("demo/fio",)
+        named = PARAMETERS + '\nreads: str = "fio"  # tools\n'
+        project.write("10-first", DRAW.format(number="10") + "_ = reads\n", parameters=named)
+        assert project.run().undrawn == ()
+
 
 @pytest.mark.usefixtures("no_kernel")
 class TestWhatIsRefused:
