@@ -21,7 +21,7 @@ from glusterlab.spec.fields import NAME_FORM
 from glusterlab.spec.yaml import load_campaign, load_cluster, load_yaml
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.files import read_json
-from glusterlab.tools import volume_tools
+from glusterlab.tools import tools, volume_tools
 
 DOMAIN = "example.net"
 _NETS = [ipaddress.ip_network(net) for net in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "198.18.0.0/15")]
@@ -34,12 +34,11 @@ _PUBLIC_USERS = frozenset({"root", "git"})
 _ORDINARY = frozenset(
     (  # noqa: SIM905  to be read as words
         "admin brick bricks campaign cell cells client clients cluster command controller data default disk disks "
-        "elapsed file files gluster glusterfs glusterlab host hosts iozone iperf3 lab local localhost "
-        "localhost.localdomain machine mount network node none option options peer peers pool process read root run "
-        "sample samples server servers smallfile status storage system test tests time unknown user volume volumes "
-        "worker workers write"
+        "elapsed file files glusterfs glusterlab host hosts lab local localhost localhost.localdomain machine mount "
+        "network node none option options peer peers pool process read root run sample samples server servers status "
+        "storage system test tests time unknown user volume volumes worker workers write"
     ).split()
-)
+).union(tools())
 """Words that tools print: no name of a host or user can be told from them."""
 
 _STARTS, _ENDS = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"

@@ -10,6 +10,7 @@ from glusterlab.errors import UsageError
 from glusterlab.publishing.copy import _name_fields, _rewritten
 from glusterlab.publishing.names import Names, collect_names
 from glusterlab.store.campaign import RawStore
+from glusterlab.tools import tools
 
 
 def found(text: str, names: Names) -> list[tuple[str, str]]:
@@ -43,6 +44,13 @@ def test_a_known_address_is_found_wherever_it_stands(pool: Names, form: str) -> 
     assert found(clean, pool) == []
     longer = form.format("10.77.0.12") if "::" not in form else "10.77.0.123"
     assert "192.0.2.1" not in pool.text(longer).split("192.0.2.2")
+
+
+@pytest.mark.parametrize("tool", tools())
+def test_what_a_tool_is_called_stays_though_a_host_has_that_name(tool: str) -> None:
+    names = Names()
+    names.add("host", tool, "server01")
+    assert names.text(f"{tool} ended") == f"{tool} ended"
 
 
 def test_an_address_with_hyphens_is_the_same_address(pool: Names) -> None:
