@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,70 +11,30 @@ import pytest
 
 from glusterlab.errors import ParseError
 from glusterlab.tools import recognise
-from glusterlab.tools.document import Document
-from glusterlab.tools.iozone import records as iozone
 from glusterlab.tools.iozone.runs import parse_options
 from glusterlab.tools.iozone.tables import COLUMNS, read_header
-from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
+from glusterlab.tools.records import WorkloadRecord
 from tests.hang import no_hang
+from tests.tools import reading
+from tests.tools.reading import document
+from tests.tools.reports import IOZONE as WRITERS
+from tests.tools.reports import IOZONE_TABLE as TABLE
+from tests.tools.reports import SECTION
 
 DATA = Path(__file__).parents[1] / "data" / "iozone"
+whole, damaged, results, everything, workers = (
+    partial(each, tool="iozone")
+    for each in (reading.runs, reading.damaged, reading.workloads, reading.until_error, reading.workers)
+)
 KB = 1024
 NAMES = sorted(path.name for path in DATA.glob("*.txt"))
 
-SECTION = """\
-	Children see throughput for  4 {test} 	= {sum} kB/sec
-	Parent sees throughput for  4 {test} 	=  390.00 kB/sec
-	Min throughput per process 			=   90.00 kB/sec
-	Max throughput per process 			=  110.00 kB/sec
-	Avg throughput per process 			=  100.00 kB/sec
-	Min xfer 					=    64.00 kB
-"""
-WRITERS = SECTION.format(test="initial writers", sum="  400.00")
+
 READERS = SECTION.format(test="readers", sum="  400.00")
-
-# hand-made after the header of 3.3xx and 3.4xx; its rows end where that release ends them
-TABLE = (
-    "\tOutput is in Kbytes/sec\n"
-    "                                                            random  random    bkwd   record   stride\n"
-    "              KB  reclen   write rewrite    read    reread    read   write    read  rewrite     read"
-    "   fwrite frewrite   fread  freread\n"
-    "          409600      64   31782   22524                    816017   10411                  3779260\n"
-)
-
-
-def document(text: str | bytes, name: str = "log.txt") -> Document:
-    return Document(Path(name), text.encode() if isinstance(text, str) else text).checked()
-
-
-def results(text: str | bytes) -> tuple[list[WorkloadRecord], ParseError | None]:
-    records, error = everything(text)
-    return [record for record in records if isinstance(record, WorkloadRecord)], error
-
-
-def everything(text: str | bytes) -> tuple[list[Record], ParseError | None]:
-    records: list[Record] = []
-    try:
-        records.extend(iozone.read(document(text)))
-    except ParseError as error:
-        return records, error
-    return records, None
 
 
 def data(name: str) -> str:
     return (DATA / name).read_text()
-
-
-def whole(text: str | bytes) -> list[WorkloadRecord]:
-    found, error = results(text)
-    assert error is None
-    return found
-
-
-def damaged(text: str | bytes) -> tuple[list[WorkloadRecord], ParseError]:
-    found, error = results(text)
-    assert error is not None
-    return found, error
 
 
 def kb(records: Iterable[WorkloadRecord]) -> dict[str, float]:
@@ -84,10 +45,7 @@ def kb(records: Iterable[WorkloadRecord]) -> dict[str, float]:
 
 
 def test_cluster_mode() -> None:
-    records, error = everything(data("cluster-write.txt"))
-    workload, *workers = records
-    assert isinstance(workload, WorkloadRecord)
-    assert error is None
+    (workload,), (first, *others) = whole(data("cluster-write.txt")), workers(data("cluster-write.txt"))
     assert (workload.operation, workload.label, workload.workers) == ("write", "initial writers", 6)
     assert workload.throughput_bytes_per_s == 743084.20 * KB
     assert (workload.worker_min_bytes_per_s, workload.worker_max_bytes_per_s) == (95335.88 * KB, 168755.02 * KB)
@@ -103,10 +61,7 @@ def test_cluster_mode() -> None:
         "min_transfer_bytes": 2048.0 * KB,
         "worker_kind": "process",
     }
-    assert all(isinstance(worker, WorkerRecord) for worker in workers)
-    first = workers[0]
-    assert isinstance(first, WorkerRecord)
-    assert (first.worker, first.label, first.bytes, first.valid) == (1, "Child[0]", 2 << 20, True)
+    assert (len(others), first.worker, first.label, first.bytes, first.valid) == (5, 1, "Child[0]", 2 << 20, True)
     assert (first.throughput_bytes_per_s, first.source.line) == (157270.64 * KB, 40)
 
 
@@ -115,35 +70,29 @@ def test_several_numbers_of_workers_with_their_cpu_and_an_excel_repeat() -> None
     assert [(r.run, r.label, r.workers) for r in found] == [(1, "initial writers", 2), (1, "initial writers", 3)]
     assert found[0].details["wall_s"] > 0
     assert 0 < found[0].details["cpu_utilisation_fraction"] < 2
-    worker = next(r for r in everything(data("low-high.txt"))[0] if isinstance(r, WorkerRecord))
-    assert worker.details["cpu_s"] > 0
-    found = whole(data("two-counts.txt"))
-    assert [(r.run, r.workers) for r in found] == [(1, 1), (1, 2)]
+    assert workers(data("low-high.txt"))[0].details["cpu_s"] > 0
+    assert [(r.run, r.workers) for r in whole(data("two-counts.txt"))] == [(1, 1), (1, 2)]
 
 
 def test_operations_are_no_bytes() -> None:
-    found, workers = whole(data("ops.txt")), everything(data("ops.txt"))[0]
+    found, (worker, *_) = whole(data("ops.txt")), workers(data("ops.txt"))
     assert all(r.throughput_bytes_per_s is None and r.worker_min_bytes_per_s is None for r in found)
     assert found[0].operations_per_s == found[0].details["worker_mean_operations_per_s"] * 2
     assert found[0].details["min_transfer_operations"] > 0
-    worker = next(r for r in workers if isinstance(r, WorkerRecord))
     assert (worker.throughput_bytes_per_s, worker.bytes) == (None, None)
     assert worker.operations_per_s is not None
     assert worker.details["operations"] > 0
 
 
-def test_all_tests_of_throughput_mode() -> None:
+def test_all_tests_of_throughput_mode_and_a_worker_that_did_nothing_and_that_the_minimum_hides() -> None:
+    """IOzone's minimum forgets a 0 that a later worker follows; its own sums tell it."""
     found = whole(data("all-tests.txt"))
     assert [r.operation for r in found] == [
         *("write", "rewrite", "read", "reread", "reverse-read", "stride-read", "random-read", "mixed", "random-write"),
         *("pwrite", "pread", "fwrite", "fread"),
     ]
     assert {r.details["worker_kind"] for r in found} == {"thread"}
-
-
-def test_a_worker_that_did_nothing_and_that_the_minimum_hides() -> None:
-    """IOzone's minimum forgets a 0 that a later worker follows; its own sums tell it."""
-    false = {r.label: str(r.reasons[0]) for r in whole(data("all-tests.txt")) if r.valid is False}
+    false = {r.label: str(r.reasons[0]) for r in found if r.valid is False}
     assert set(false) == {"stride readers", "mixed workload"}
     assert "less than the slowest worker allows" in false["stride readers"]
     text = "\n".join(line for line in data("two-tests.txt").splitlines() if "Child[" not in line).replace(" -C", "")
@@ -164,9 +113,10 @@ def test_failures_that_end_with_exit_code_0(name: str, code: str, message: str) 
     assert workload.reasons[0].code == code
     assert message in workload.reasons[0].message
     assert workload.throughput_bytes_per_s != 0
-    workers = [r for r in everything(data(name))[0] if isinstance(r, WorkerRecord)]
-    assert {worker.valid for worker in workers} <= {False, None}
-    assert all(worker.throughput_bytes_per_s != 0 and worker.bytes != 0 for worker in workers)
+    for worker in workers(data(name)):
+        assert not worker.valid
+        assert worker.throughput_bytes_per_s != 0
+        assert worker.bytes != 0
 
 
 @pytest.mark.parametrize(
@@ -199,17 +149,13 @@ def test_a_table_of_some_tests() -> None:
     assert all(r.valid for r in found)
 
 
-def test_an_excel_repeat_of_a_table_is_not_counted_twice() -> None:
-    found = whole(data("auto-excel.txt"))
-    assert [r.operation for r in found] == [column.operation for column in COLUMNS[:13]]
-    assert kb(found)["bkwd read"] == 14628067
-
-
 def test_the_columns_of_the_extended_tests_and_of_mapped_files() -> None:
-    found = whole(data("auto-extended.txt"))
-    assert [(r.label, r.operation) for r in found] == [(column.label, column.operation) for column in COLUMNS[:17]]
+    # an Excel repeat of a table is not counted twice
+    for name, count in (("auto-excel.txt", 13), ("auto-extended.txt", 17), ("auto-mmap.txt", 9)):
+        found = [(r.label, r.operation) for r in whole(data(name))]
+        assert found == [(column.label, column.operation) for column in COLUMNS[:count]]
+    assert kb(whole(data("auto-excel.txt")))["bkwd read"] == 14628067
     text = data("auto-mmap.txt")
-    assert [r.label for r in whole(text)] == [column.label for column in COLUMNS[:9]]
     row = next(line for line in text.splitlines() if line.split()[:1] == ["256"])
     broken = text.replace(row, "\n".join(row.rstrip().rsplit(None, 1)))
     assert kb(whole(broken)) == kb(whole(text))
@@ -233,17 +179,21 @@ def test_a_second_pass_that_was_not_asked_for_is_no_failure() -> None:
     assert (rewrite.label, rewrite.valid, rewrite.throughput_bytes_per_s) == ("rewrite", False, None)
 
 
-def test_an_old_table_with_holes_and_without_its_trailing_blanks() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        TABLE,
+        TABLE.replace("\n", "\n  > "),
+        "\n".join(line.strip() for line in TABLE.splitlines()) + "\n",
+        TABLE.replace("\n", "<br>\r\n"),
+        # a board's name stands in the first line of the header
+        TABLE.replace("                      random  random", "NanoPi M4 SD (A1)     random  random"),
+    ],
+)
+def test_an_old_table_with_holes_and_without_its_trailing_blanks(text: str) -> None:
     wanted = {"write": 31782, "rewrite": 22524, "random read": 816017, "random write": 10411, "stride read": 3779260}
-    found = whole(TABLE)
-    assert kb(found) == wanted
-    assert {(r.file_size_bytes, r.record_size_bytes) for r in found} == {(409600 * KB, 64 * KB)}
-    assert kb(whole(TABLE.replace("\n", "\n  > "))) == wanted
-    assert kb(whole("\n".join(line.strip() for line in TABLE.splitlines()) + "\n")) == wanted
-    assert kb(whole(TABLE.replace("\n", "<br>\r\n"))) == wanted
-    # a board's name stands in the first line of the header
-    board = TABLE.replace("                      random  random", "NanoPi M4 SD (A1)     random  random")
-    assert kb(whole(board)) == wanted
+    assert kb(whole(text)) == wanted
+    assert {(r.file_size_bytes, r.record_size_bytes) for r in whole(text)} == {(409600 * KB, 64 * KB)}
 
 
 def test_columns_that_cannot_be_told_apart_are_refused() -> None:
@@ -377,29 +327,6 @@ def test_two_runs_pasted_together() -> None:
     assert sorted({r.run for r in found}) == [1, 2]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda text: text.replace("\n", "\r\n"),
-        lambda text: text.replace("\t", " "),
-        lambda text: "\n".join(" ".join(line.split()) for line in text.splitlines()) + "\n",
-        lambda text: "\n".join(f"> > {line}" for line in text.splitlines()) + "\n",
-        lambda text: text.encode("utf-16"),
-        lambda text: b"\xef\xbb\xbf" + text.encode(),
-        lambda text: "$ ./run.sh\n```\n" + text + "```\nThat was all.\n",
-        lambda text: text.replace("kB/sec", "KB/sec").replace("kByte", "Kbyte"),
-        lambda text: "<pre>" + text.replace("\n", "<br>\n") + "</pre>\n",
-        lambda text: "".join(
-            f"10:12:{n % 60:02d} {line}\n" for n, line in enumerate(text.splitlines()) if line.strip()
-        ),
-    ],
-)
-def test_dress(change: Callable[[str], str | bytes]) -> None:
-    text = data("two-tests.txt")
-    wanted = [(r.label, r.throughput_bytes_per_s, r.valid) for r in whole(text)]
-    assert [(r.label, r.throughput_bytes_per_s, r.valid) for r in whole(change(text))] == wanted
-
-
 def test_hosts_whose_lines_are_mixed() -> None:
     lines = data("cluster-write.txt").splitlines()
     mixed = "".join(f"n{n}: {line}\n" for line in lines for n in (1, 2))
@@ -461,16 +388,36 @@ def test_what_is_no_number_becomes_none(number: str) -> None:
     assert values[1] is not None
 
 
-def test_damage_does_not_hide_the_runs_after_it() -> None:
-    found, error = damaged(WRITERS.replace("   90.00", "nan") + data("cluster-write.txt"))
-    assert [(r.workers, r.valid) for r in found] == [(6, True)]
-    assert (error.line, error.message) == (3, "expected a number of at least 0, found nan")
+@pytest.mark.parametrize(
+    ("text", "labels", "line", "message"),
+    [
+        ("iozone test complete.\n", [], 1, "expected a report of IOzone, found none"),
+        ("we ran iozone and it was quick\n", [], 1, "expected a report of IOzone, found none"),
+        # cut off without a banner
+        (
+            (WRITERS + READERS)[: -len("\tMin xfer \t\t\t\t\t=    64.00 kB\n")],
+            ["initial writers"],
+            7,
+            "whole report of readers",
+        ),
+        (
+            "".join((WRITERS + READERS).splitlines(keepends=True)[3:]),
+            ["readers"],
+            1,
+            "'Children see throughput for' before",
+        ),
+        (WRITERS + "Avg throughput per process\nnothing of it\n", [], 7, "a number and its unit"),
+        # damage does not hide the runs after it
+        (WRITERS.replace("   90.00", "nan") + READERS, ["readers"], 3, "expected a number of at least 0, found nan"),
+    ],
+)
+def test_cut_and_damaged_reports(text: str, labels: list[str], line: int, message: str) -> None:
+    found, error = damaged(text)
+    assert [(r.label, r.valid) for r in found] == [(label, True) for label in labels]
+    assert (error.line, message in error.message) == (line, True)
 
 
-def test_no_report_at_all() -> None:
-    for text in ("iozone test complete.\n", "we ran iozone and it was quick\n"):
-        with pytest.raises(ParseError, match="expected a report of IOzone, found none"):
-            list(iozone.read(document(text)))
+def test_what_is_said_of_iozone_is_no_report() -> None:
     with pytest.raises(ParseError, match="expected the output of"):
         recognise(document("we ran iozone and it was quick\n"))
 
@@ -509,42 +456,7 @@ def test_trimmed_after_the_last_test_that_was_asked_for() -> None:
     assert "expected a report of 6 readers, which the command line asks for" in error.message
 
 
-def test_cut_off_without_a_banner() -> None:
-    lines = (WRITERS + READERS).splitlines(keepends=True)
-    for text, label, message in (
-        ("".join(lines[:-1]), "initial writers", "whole report of readers"),
-        ("".join(lines[3:]), "readers", "expected 'Children see throughput for' before"),
-        (WRITERS + "Avg throughput per process\nnothing of it\n", "initial writers", "a number and its unit"),
-    ):
-        found, error = results(text)
-        assert [r.label for r in found] == ([] if "Avg throughput per process\n" in text else [label])
-        assert error is not None
-        assert message in error.message
-
-
 # --- hostile
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        *((block * 10_000) for block in (WRITERS, TABLE, "Min xfer = 3 kB\n")),
-        ("Each process writes a 4 kByte file in 4 kByte records\n" + WRITERS) * 10_000,
-        "Children see throughput for 1 " + "initial " * 60_000,
-        "Children see throughput for " + " " * 500_000 + "=",
-        "iozone " * 70_000,
-        '"Writer report"\n' + '"4" ' * 100_000 + "x",
-        " 1" * 200_000,
-        ">" * 500_000,
-        "<br" * 200_000,
-        "&" * 500_000,
-        "a:" * 250_000 + "Min xfer",
-    ],
-    ids=range(13),
-)
-def test_long_and_many_lines_take_linear_time(line: str) -> None:
-    with no_hang():
-        results(WRITERS + TABLE + line + "\n")
 
 
 # --- the command line

@@ -3,41 +3,17 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from glusterlab.errors import ParseError
-from glusterlab.tools import Document, Record, read, recognise
-from glusterlab.tools.records import WorkerRecord, WorkloadRecord
+from glusterlab.tools import recognise
+from tests.tools.reading import damaged, document, messages, runs, until_error, workers
 
 DATA = Path(__file__).parents[1] / "data" / "iperf3"
 TCP = (DATA / "tcp-two-streams.json").read_text()
-
-
-def document(text: str | bytes) -> Document:
-    return Document(Path("net.json"), text if isinstance(text, bytes) else text.encode()).checked()
-
-
-def runs(text: str | bytes) -> list[WorkloadRecord]:
-    return [record for record in read(document(text)) if isinstance(record, WorkloadRecord)]
-
-
-def workers(text: str | bytes) -> list[WorkerRecord]:
-    return [record for record in read(document(text)) if isinstance(record, WorkerRecord)]
-
-
-def messages(record: WorkloadRecord) -> str:
-    return " | ".join(str(reason) for reason in record.reasons)
-
-
-def until_error(text: str | bytes) -> tuple[list[Record], str]:
-    found: list[Record] = []
-    with pytest.raises(ParseError) as caught:
-        found.extend(read(document(text), "iperf3"))
-    return found, caught.value.message
+SIDES = (("client", "server"), ("server", "client"))
 
 
 def report(**changed: Any) -> dict[str, Any]:
@@ -77,30 +53,25 @@ def test_tcp_of_two_streams() -> None:
     assert sum(row.bytes or 0 for row in rows[:2]) == sent.details["bytes"]
 
 
-def test_version_3_0() -> None:
-    sent, received = runs(json.dumps(report()))
-    assert (sent.tool_version, sent.throughput_bytes_per_s, received.throughput_bytes_per_s) == ("3.0.11", 1e9, 1e9)
-    assert (sent.details["local_host"], sent.details["remote_host"]) == ("10.0.0.1", "server01")
-    assert (sent.details["side"], sent.details["direction"]) == ("client", "client to server")
-
-
-def test_directions() -> None:
-    sent, received = runs((DATA / "tcp-reverse.json").read_text())
-    assert {sent.details["direction"], received.details["direction"]} == {"server to client"}
-    found = runs((DATA / "tcp-bidir.json").read_text())
-    ways = ("client to server", "server to client")
-    expected = [(operation, way) for way in ways for operation in ("send", "receive")]
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("tcp-reverse", [("send", "server to client"), ("receive", "server to client")]),
+        ("tcp-bidir", [(way, f"{side} to {other}") for side, other in SIDES for way in ("send", "receive")]),
+        # a server does not know what was sent
+        ("server", [("receive", "client to server")]),
+    ],
+)
+def test_directions(name: str, expected: list[tuple[str, str]]) -> None:
+    text = (DATA / f"{name}.json").read_text()
+    found = runs(text)
     assert [(run.operation, run.details["direction"]) for run in found] == expected
     assert all(run.valid for run in found)
-    rows = workers((DATA / "tcp-bidir.json").read_text())
-    assert [row.label for row in rows] == ["5", "5", "7", "7"]
-    rates = [row.throughput_bytes_per_s for row in rows[::2]]
-    assert rates == [run.throughput_bytes_per_s for run in found[::2]]
-
-
-def test_a_server_does_not_know_what_was_sent() -> None:
-    (received,) = runs((DATA / "server.json").read_text())
-    assert (received.operation, received.valid, received.details["side"]) == ("receive", True, "server")
+    assert {run.details["side"] for run in found} == {"server" if name == "server" else "client"}
+    if name == "tcp-bidir":
+        rows = workers(text)
+        assert [row.label for row in rows] == ["5", "5", "7", "7"]
+        assert [row.throughput_bytes_per_s for row in rows] == [run.throughput_bytes_per_s for run in found]
 
 
 def test_udp() -> None:
@@ -125,8 +96,12 @@ def test_udp_of_old_versions_has_one_sum(reverse: int, operation: str) -> None:
     assert len(workers(json.dumps(data))) == 1
 
 
-def test_a_title_is_the_job() -> None:
-    assert [run.job for run in runs(json.dumps(report(title="c1 to s1")))] == ["c1 to s1"] * 2
+def test_version_3_0() -> None:
+    sent, received = runs(json.dumps(report(title="c1 to s1", server_output_json=report())))
+    assert (sent.tool_version, sent.throughput_bytes_per_s, received.throughput_bytes_per_s) == ("3.0.11", 1e9, 1e9)
+    assert (sent.details["local_host"], sent.details["remote_host"]) == ("10.0.0.1", "server01")
+    assert (sent.details["side"], sent.details["direction"]) == ("client", "client to server")
+    assert [sent.job, received.job] == ["c1 to s1"] * 2
 
 
 def test_several_documents_with_text_around() -> None:
@@ -136,6 +111,8 @@ def test_several_documents_with_text_around() -> None:
     assert [(run.run, run.operation) for run in found] == [(n, way) for n in (1, 2, 3) for way in ("send", "receive")]
     assert found[0].source.line == 2
     assert len(runs(json.dumps([report(), report()]))) == 4
+    kept, error = damaged(TCP + TCP[:900])
+    assert (len(kept), "found its end" in error.message) == (2, True)
 
 
 def stream(data: dict[str, Any]) -> str:
@@ -145,18 +122,12 @@ def stream(data: dict[str, Any]) -> str:
 
 def test_a_stream_of_events() -> None:
     text = stream(report())
-    assert [run.throughput_bytes_per_s for run in runs(text * 2)] == [1e9] * 4
-    assert [run.run for run in runs(text * 2)] == [1, 1, 2, 2]
+    assert [(run.run, run.throughput_bytes_per_s) for run in runs(text * 2)] == [(1, 1e9)] * 2 + [(2, 1e9)] * 2
     first, second, _ = text.splitlines(keepends=True)
-    found, error = until_error(text + first + second)
-    assert len([record for record in found if record.kind == "workload"]) == 2
-    assert "event 'end'" in error
+    found, error = damaged(text + first + second)
+    assert (len(found), "event 'end'" in error.message) == (2, True)
     (run,) = runs(first + json.dumps({"event": "error", "data": "interrupt - the client has terminated"}))
     assert run.valid is False
-
-
-def test_what_the_server_said_is_not_counted_twice() -> None:
-    assert len(runs(json.dumps(report(server_output_json=report())))) == 2
 
 
 @pytest.mark.parametrize("name", ["refused", "interrupted"])
@@ -169,31 +140,31 @@ def test_errors(name: str) -> None:
     assert not any(row.valid for row in workers(text))
 
 
+ASKED = report()["start"]["test_start"]
+
+
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("sums", "test_start", "valid", "message"),
     [
-        ({"seconds": 5.0, "bytes": 5_000_000_000}, "expected 10 s, found 5 s"),
-        ({"bytes": 0, "bits_per_second": 0}, "nothing was transferred"),
-        ({"bits_per_second": 9e9}, "are not 9e+09 bit/s"),
+        ({"seconds": 5.0, "bytes": 5_000_000_000}, ASKED, False, "expected 10 s, found 5 s"),
+        ({"bytes": 0, "bits_per_second": 0}, ASKED, False, "nothing was transferred"),
+        ({"bits_per_second": 9e9}, ASKED, False, "are not 9e+09 bit/s"),
+        # a stream was lost, or nothing says how many there were
+        ({}, {"num_streams": 2, "duration": 10}, False, ""),
+        ({}, None, None, ""),
     ],
 )
-def test_sums_that_are_no_result(changed: dict[str, Any], message: str) -> None:
-    data = report()
-    for name in ("sum_sent", "sum_received"):
-        data["end"][name] |= changed
-    for run in runs(json.dumps(data)):
-        assert run.valid is False
-        assert message in messages(run)
-        assert run.throughput_bytes_per_s != 0
-
-
-@pytest.mark.parametrize(("test_start", "valid"), [({"num_streams": 2, "duration": 10}, False), (None, None)])
-def test_a_lost_stream_is_no_result_and_without_parameters_it_cannot_be_judged(
-    test_start: dict[str, Any] | None, valid: bool | None
+def test_sums_that_are_no_result(
+    sums: dict[str, Any], test_start: dict[str, Any] | None, valid: bool | None, message: str
 ) -> None:
     data = report()
     data["start"]["test_start"] = test_start
-    assert {run.valid for run in runs(json.dumps(data))} == {valid}
+    for name in ("sum_sent", "sum_received"):
+        data["end"][name] |= sums
+    for run in runs(json.dumps(data)):
+        assert run.valid is valid
+        assert message in messages(run)
+        assert run.throughput_bytes_per_s != 0
 
 
 @pytest.mark.parametrize("value", ["nan", "-nan", "inf", "NaN", "-Infinity", "-1", "1e999", '"8e9"', "true"])
@@ -208,13 +179,7 @@ def test_what_is_no_number_is_no_value(value: str) -> None:
 def test_a_cut_document_is_an_error(path: Path) -> None:
     data = path.read_bytes().rstrip()
     for size in range(1, len(data), 5):
-        assert until_error(data[:size])[0] == []
-
-
-def test_a_cut_document_leaves_those_before_it() -> None:
-    found, error = until_error(TCP + TCP[:900])
-    assert len([record for record in found if record.kind == "workload"]) == 2
-    assert "found its end" in error
+        assert damaged(data[:size], "iperf3")[0] == []
 
 
 @pytest.mark.parametrize(
@@ -225,7 +190,7 @@ def test_a_cut_document_leaves_those_before_it() -> None:
     ],
 )
 def test_what_is_no_result(text: str) -> None:
-    until_error(text)
+    damaged(text, "iperf3")
 
 
 @pytest.mark.parametrize("place", ["start", "end", "intervals"])
@@ -233,5 +198,4 @@ def test_what_is_no_result(text: str) -> None:
     "value", [3, None, [], "x", {"streams": [3, {"sender": 4}], "sum_sent": {"bytes": "x"}, "connected": [1]}]
 )
 def test_hostile_shapes(place: str, value: object) -> None:
-    with suppress(ParseError):
-        assert runs(json.dumps(report(**{place: value})))
+    assert until_error(json.dumps(report(**{place: value})))

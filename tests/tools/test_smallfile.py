@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from glusterlab.errors import ParseError
-from glusterlab.tools import Document, read
-from glusterlab.tools.records import WorkerRecord, WorkloadRecord
+from tests.tools import reading
+from tests.tools.reading import messages, runs, workers
+from tests.tools.reports import SMALLFILE as MIDDLE
 
+workloads, damaged = (partial(each, tool="smallfile") for each in (reading.workloads, reading.damaged))
 DATA = Path(__file__).parents[1] / "data" / "smallfile"
 CREATE = (DATA / "create" / "stdout.txt").read_text()
 SEVERAL = (DATA / "several" / "log.txt").read_text()
@@ -36,26 +39,8 @@ total data =     0.122 GB
 100.00% of requested files processed, minimum is  70.00
 """
 OLD_RATES = "4.000000 sec elapsed time\n500.000000 files/sec\n500.000000 IOPS\n31.250000 MB/sec\n"
-MIDDLE = """\
-                                 version : 3.1
-                           hosts in test : None
-                               operation : create
-                            files/thread : 100
-                                 threads : 2
-           record size (KB, 0 = maximum) : 0
-                          file size (KB) : 64
-host = pod-1,thr = 00,elapsed = 0.020000,files = 100,records = 100,status = ok
-host = pod-1,thr = 01,elapsed = 0.025000,files = 100,records = 100,status = ok
-total threads = 2
-total files = 200
-total IOPS = 200
-total data =     0.012 GiB
-100.00% of requested files processed, minimum is  70.00
-elapsed time =     0.025
-files/sec = 8000.000000
-IOPS = 8000.000000
-MiB/sec = 500.000000
-"""
+
+
 TRACEBACK = """\
 ERROR: host c2 did not reach starting gate
 Traceback (most recent call last):
@@ -63,38 +48,6 @@ Traceback (most recent call last):
     raise SMFRunException("hosts did not reach starting gate within %d seconds" % host_timeout)
 smallfile.SMFRunException: hosts did not reach starting gate within 17 seconds
 """
-
-
-def document(text: str | bytes) -> Document:
-    return Document(Path("sf.txt"), text if isinstance(text, bytes) else text.encode()).checked()
-
-
-def runs(text: str | bytes) -> list[WorkloadRecord]:
-    return [record for record in read(document(text)) if isinstance(record, WorkloadRecord)]
-
-
-def workers(text: str | bytes) -> list[WorkerRecord]:
-    return [record for record in read(document(text)) if isinstance(record, WorkerRecord)]
-
-
-def read_until_error(text: str | bytes) -> tuple[list[WorkloadRecord], ParseError | None]:
-    """The runs of a text, and the error after them."""
-    found: list[WorkloadRecord] = []
-    try:
-        found.extend(record for record in read(document(text), "smallfile") if isinstance(record, WorkloadRecord))
-    except ParseError as error:
-        return found, error
-    return found, None
-
-
-def damaged(text: str | bytes) -> tuple[list[WorkloadRecord], ParseError]:
-    found, error = read_until_error(text)
-    assert error is not None
-    return found, error
-
-
-def messages(record: WorkloadRecord) -> str:
-    return " | ".join(str(reason) for reason in record.reasons)
 
 
 # --- what it measured
@@ -137,9 +90,7 @@ def test_several_runs_of_one_host_in_one_log() -> None:
     assert [run.throughput_bytes_per_s is None for run in found] == [False, True, True]
     assert [run.operations_per_s is None for run in found] == [False, True, True]
     assert {row.run for row in workers(SEVERAL)} == {1, 2, 3}
-
-
-def test_json_without_a_level_of_hosts() -> None:
+    # the JSON has no level of hosts
     text = (DATA / "several" / "ls-l.json").read_text()
     (run,) = runs(text)
     assert (run.valid, run.operation, run.throughput_bytes_per_s, run.operations_per_s) == (True, "ls-l", None, None)
@@ -148,16 +99,13 @@ def test_json_without_a_level_of_hosts() -> None:
 
 
 def test_json_after_its_text_is_the_same_run() -> None:
-    created = (DATA / "several" / "create.json").read_text()
-    listed = (DATA / "several" / "ls-l.json").read_text()
-    assert [run.operation for run in runs(SEVERAL + created)] == ["create", "ls-l", "delete"]
-    both = runs(CREATE + created + listed)
-    assert [(run.run, run.operation) for run in both] == [(1, "create"), (2, "create"), (3, "ls-l")]
-    assert [run.operation for run in runs(f"cat out.json\n{listed}\n$ logout\n[{created}]\n")] == ["ls-l", "create"]
-
-
-def test_a_log_cut_after_json_yields_the_whole_runs() -> None:
-    created = (DATA / "several" / "create.json").read_text()
+    created, listed = ((DATA / "several" / f"{name}.json").read_text() for name in ("create", "ls-l"))
+    for text, operations in (
+        (SEVERAL + created, ["create", "ls-l", "delete"]),
+        (CREATE + created + listed, ["create", "create", "ls-l"]),
+        (f"cat out.json\n{listed}\n$ logout\n[{created}]\n", ["ls-l", "create"]),
+    ):
+        assert [(run.run, run.operation) for run in runs(text)] == list(enumerate(operations, start=1))
     found, _ = damaged(created + "\n" + created[:500])
     assert [run.operation for run in found] == ["create"]
 
@@ -184,15 +132,10 @@ def test_version_2() -> None:
 
 
 def test_version_1_prints_no_version_and_no_number_of_threads() -> None:
-    head = OLD_HEAD.split("\n", 1)[1]
-    rows = OLD_ROWS.replace("total threads = 2\n", "")
-    found = runs((head + rows + OLD_RATES) * 2)
-    assert [(run.run, run.tool_version, run.valid, run.workers) for run in found] == [
-        (n, None, True, 2) for n in (1, 2)
-    ]
-
-
-def test_total_iops_is_a_count_in_3_1_and_the_rate_stands_elsewhere() -> None:
+    text = OLD_HEAD.split("\n", 1)[1] + OLD_ROWS.replace("total threads = 2\n", "") + OLD_RATES
+    found = [(run.run, run.tool_version, run.valid, run.workers) for run in runs(text * 2)]
+    assert found == [(1, None, True, 2), (2, None, True, 2)]
+    # in 3.1 "total IOPS" is a count, and the rate stands elsewhere
     (run,) = runs(MIDDLE)
     assert (run.valid, run.operations_per_s, run.details["total_iops_line"]) == (True, 8000, 200)
 
@@ -251,29 +194,6 @@ def test_operations(operation: str) -> None:
 # --- what people do to it
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda text: "".join(f">> {line}\n" for line in text.splitlines()),
-        lambda text: "".join(f"    {line}\n" for line in text.splitlines()),
-        lambda text: text.replace(" = ", "=").replace(" : ", ":"),
-        lambda text: text.replace(" = ", "\t=  ").replace(" : ", "\t: "),
-        lambda text: text.replace("\n", "\r\n"),
-        lambda text: f"Here is my run:\n```\n{text}```\nAny ideas?\n",
-        lambda text: f"top: /mnt/x\nthreads: 5\nfile-size: 64\nfiles: 100\n{text}",
-        lambda text: "".join(f"admin-1: {line}\n" for line in text.splitlines()),
-        lambda text: "\ufeff" + text,
-        lambda text: text.encode("utf-16"),
-    ],
-)
-def test_wrapped_reports(change: Any) -> None:
-    (wanted,) = runs(MIDDLE)
-    (run,) = runs(change(MIDDLE))
-    assert run.valid is True
-    for name in ("operation", "workers", "files_per_s", "throughput_bytes_per_s", "file_size_bytes", "tool_version"):
-        assert getattr(run, name) == getattr(wanted, name), name
-
-
 def test_hosts_in_front_of_mixed_lines() -> None:
     lines = zip(MIDDLE.splitlines(), MIDDLE.replace("pod-1", "pod-2").splitlines(), strict=True)
     found = runs("".join(f"n1: {one}\nn2: {two}\n" for one, two in lines))
@@ -304,27 +224,24 @@ def test_what_grep_left_cannot_be_judged(kept: tuple[str, ...]) -> None:
 # --- failures
 
 
-def test_too_few_files_in_spite_of_success() -> None:
-    for name in ("stdout.txt", "output.json"):
-        (run,) = runs((DATA / "few" / name).read_text())
-        assert run.valid is False
-        assert {reason.code for reason in run.reasons} == {"tool-incomplete"}
-        assert "69.8 % of the files" in messages(run)
-        assert run.files_per_s == pytest.approx(811.90972)
+@pytest.mark.parametrize("form", ["stdout.txt", "output.json"])
+def test_too_few_files_in_spite_of_success(form: str) -> None:
+    (run,) = runs((DATA / "few" / form).read_text())
+    assert (run.valid, {reason.code for reason in run.reasons}) == (False, {"tool-incomplete"})
+    assert "69.8 % of the files" in messages(run)
+    assert run.files_per_s == pytest.approx(811.90972)
 
 
 @pytest.mark.parametrize("name", ["full", "missing"])
-def test_failed_threads_are_no_result(name: str) -> None:
-    for form in ("stdout.txt", "output.json"):
-        text = (DATA / name / form).read_text()
-        (run,) = runs(text)
-        assert run.valid is False
-        assert run.reasons[0].code == "tool-failed"
-        assert (run.throughput_bytes_per_s, run.operations_per_s, run.files_per_s, run.elapsed_s) == (None,) * 4
-        failed = [row for row in workers(text) if not row.valid]
-        assert failed
-        assert {row.elapsed_s for row in failed} == {row.files_per_s for row in failed} == {None}
-        assert {row.host for row in failed} <= {reason.host for reason in run.reasons}
+@pytest.mark.parametrize("form", ["stdout.txt", "output.json"])
+def test_failed_threads_are_no_result(name: str, form: str) -> None:
+    text = (DATA / name / form).read_text()
+    (run,) = runs(text)
+    assert (run.valid, run.reasons[0].code) == (False, "tool-failed")
+    assert (run.throughput_bytes_per_s, run.operations_per_s, run.files_per_s, run.elapsed_s) == (None,) * 4
+    failed = [row for row in workers(text) if not row.valid]
+    assert {row.elapsed_s for row in failed} == {row.files_per_s for row in failed} == {None}
+    assert {row.host for row in failed} <= {reason.host for reason in run.reasons}
 
 
 def test_a_threshold_that_was_lowered_is_the_tools_own() -> None:
@@ -369,29 +286,29 @@ def test_a_test_that_ended_too_quickly() -> None:
 
 
 def test_no_host_at_the_starting_gate() -> None:
-    head = CREATE[: CREATE.index("starting all threads")]
+    head, message = (
+        CREATE[: CREATE.index("starting all threads")],
+        "hosts did not reach starting gate within 17 seconds",
+    )
     (run,) = runs(head + TRACEBACK)
     assert (run.valid, run.operation, run.files_per_s) == (False, "create", None)
-    assert "hosts did not reach starting gate within 17 seconds" in messages(run)
-    with pytest.raises(ParseError, match="hosts did not reach starting gate within 17 seconds"):
+    assert message in messages(run)
+    with pytest.raises(ParseError, match=message):
         runs(TRACEBACK)
-    assert [found.valid for found in runs(head + TRACEBACK + CREATE)] == [False, True]
-
-
-def test_a_run_that_another_one_follows_before_its_end() -> None:
+    # nor does a run that another one follows before its end count
     cut = CREATE[: CREATE.index("total files")]
-    first, second = runs(cut + CREATE)
-    assert (first.valid, second.valid) == (False, True)
-    assert "before the next run starts" in messages(first)
+    for early, said in ((head + TRACEBACK, message), (cut, "before the next run starts")):
+        first, second = runs(early + CREATE)
+        assert (first.valid, second.valid, said in messages(first)) == (False, True, True)
 
 
 @pytest.mark.parametrize("value", ["nan", "-1.0", "1e999", "9" * 5000, "１０", "1_000"])
 def test_what_is_no_number_is_no_value(value: str) -> None:
-    found, _ = read_until_error(MIDDLE.replace("MiB/sec = 500.000000", f"MiB/sec = {value}"))
+    found, _ = workloads(MIDDLE.replace("MiB/sec = 500.000000", f"MiB/sec = {value}"))
     assert all(record.valid is not True for record in found)
     data = (DATA / "several" / "create.json").read_text()
     rate = json.loads(data)["results"]["MiBps"]
-    found, error = read_until_error(data.replace(f'"MiBps": {rate}', f'"MiBps": {value}', 1))
+    found, error = workloads(data.replace(f'"MiBps": {rate}', f'"MiBps": {value}', 1))
     assert error is not None or all(record.throughput_bytes_per_s is None for record in found)
 
 
@@ -401,10 +318,10 @@ def test_what_is_no_number_is_no_value(value: str) -> None:
 @pytest.mark.parametrize("path", sorted(DATA.glob("*/*")), ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_a_cut_report_is_never_valid(path: Path) -> None:
     data = path.read_bytes()
-    whole, _ = read_until_error(data)
+    whole, _ = workloads(data)
     wanted = [record.to_json() for record in whole]
     for size in range(1, len(data), 7):
-        found, error = read_until_error(data[:size])
+        found, error = workloads(data[:size])
         assert found or error is not None or b"smallfile_cli" in data[:200]
         assert all(record.to_json() in wanted for record in found if record.valid)
 
@@ -426,13 +343,7 @@ def test_a_cut_log_yields_what_is_whole() -> None:
     ],
 )
 def test_what_is_no_report(text: str) -> None:
-    with pytest.raises(ParseError):
-        list(read(document(text), "smallfile"))
-
-
-def test_time_grows_with_the_size_only() -> None:
-    hostile = ("host = a,thr = " * 3 + "1,elapsed = " + "9" * 200 + "\n") * 2000 + "[" * 50_000 + '{"params"' * 20_000
-    damaged(hostile)
+    damaged(text)
 
 
 # --- lines that were broken, and fragments
@@ -452,32 +363,36 @@ def test_time_grows_with_the_size_only() -> None:
 )
 def test_lines_that_a_mail_client_has_wrapped(before: str, after: str) -> None:
     assert before in MIDDLE
-    found = read_until_error(MIDDLE.replace(before, after))
+    found = workloads(MIDDLE.replace(before, after))
     assert found == (runs(MIDDLE), None)
 
 
-def test_a_broken_row_is_no_noise() -> None:
-    found, error = damaged(MIDDLE.replace("thr = 01,elapsed = 0.025000,", "thr = 01,"))
-    assert [record.valid for record in found] == [None]
-    assert (error.line, "expected a whole line of smallfile" in error.message) == (9, True)
+FRAGMENT = MIDDLE[MIDDLE.index("total threads") :]
 
 
-def test_a_second_result_never_overwrites_the_first() -> None:
-    fragment = MIDDLE[MIDDLE.index("total threads") :]
-    found, error = damaged(MIDDLE + fragment.replace("8000", "9000").replace("500.0", "562.5"))
-    assert [record.files_per_s for record in found] == [8000]
-    # lines that are equal may be of either
-    assert (error.line, "operation" in error.message) == (25, True)
-    other = fragment.replace("files = 200", "files = 190")
-    found, error = damaged(MIDDLE + other)
-    assert [record.files for record in found] == [200]
-    assert error.line == 20
-    # a wrapper that prints the same again says nothing new
+@pytest.mark.parametrize(
+    ("text", "found", "line", "message"),
+    [
+        (
+            MIDDLE.replace("thr = 01,elapsed = 0.025000,", "thr = 01,"),
+            [(200, 8000, None)],
+            9,
+            "a whole line of smallfile",
+        ),
+        # a second result never overwrites the first; lines that are equal may be of either
+        (MIDDLE + FRAGMENT.replace("8000", "9000").replace("500.0", "562.5"), [(200, 8000, True)], 25, "operation"),
+        (MIDDLE + FRAGMENT.replace("files = 200", "files = 190"), [(200, 8000, True)], 20, ""),
+        # a fragment without its operation hides no other run
+        (FRAGMENT + MIDDLE, [(200, 8000, True)], 1, "or the command line"),
+    ],
+)
+def test_fragments_and_broken_rows_are_no_noise(
+    text: str, found: list[tuple[int, float, bool | None]], line: int, message: str
+) -> None:
+    records, error = damaged(text)
+    assert [(record.files, record.files_per_s, record.valid) for record in records] == found
+    assert (error.line, message in error.message) == (line, True)
+
+
+def test_a_wrapper_that_prints_the_same_again_says_nothing_new() -> None:
     assert runs(MIDDLE + "files/sec = 8000.000000\n")[0].valid is True
-
-
-def test_a_fragment_without_its_operation_hides_no_other_run() -> None:
-    fragment = MIDDLE[MIDDLE.index("total threads") :]
-    found, error = damaged(fragment + MIDDLE)
-    assert [record.files_per_s for record in found] == [8000]
-    assert (error.line, "or the command line" in error.message) == (1, True)

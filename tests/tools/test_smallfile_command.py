@@ -64,31 +64,20 @@ def test_workers_that_cannot_be_spread() -> None:
 
 
 def test_prepare_counts_files_before_a_read(tmp_path: Path) -> None:
-    job = make_job(
-        make_cell("read", files_per_worker=2),
-        mount_point=str(tmp_path),
-        dataset_dir=str(tmp_path / "it's d"),
-        work_dir=str(tmp_path / "work"),
-        shared_dir=str(tmp_path / "shared"),
-    )
+    places = {"dataset_dir": "it's d", "work_dir": "work", "shared_dir": "shared", "mount_point": "."}
+    cell = make_cell("read", files_per_worker=2)
+    job = make_job(cell, **{name: str(tmp_path / place) for name, place in places.items()})
     wrapper = Path(job.ssh_wrapper)
     wrapper.parent.mkdir(parents=True)
-    wrapper.write_text("")
+    wrapper.touch()
+    folders = [Path(job.dataset_dir) / "file_srcdir" / host for host in ("client01", "client02")]
     (command,) = SMALLFILE.prepare(job)
-
-    def run() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(["sh", "-c", command.script], capture_output=True, text=True, check=False)
-
-    for host in ("client01", "client02"):
-        folder = Path(job.dataset_dir) / "file_srcdir" / host
-        folder.mkdir(parents=True)
-        (folder / "a").write_text("")
-    done = run()
-    assert done.returncode == 1
-    assert done.stderr == f"{job.dataset_dir}/file_srcdir/client01: expected 2 files, found 1\n"
-    for host in ("client01", "client02"):
-        (Path(job.dataset_dir) / "file_srcdir" / host / "b").write_text("")
-    assert run().returncode == 0
+    for file, code, said in (("a", 1, f"{folders[0]}: expected 2 files, found 1\n"), ("b", 0, "")):
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / file).touch()
+        done = subprocess.run(["sh", "-c", command.script], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (code, said)
     assert wrapper.stat().st_mode & 0o111
 
 
@@ -119,13 +108,6 @@ def test_another_run_than_asked_for(tmp_path: Path) -> None:
     assert "expected a file size of 65536 bytes, found 32768" in messages
 
 
-def test_no_json_says_what_the_text_said(tmp_path: Path) -> None:
-    message = "hosts did not reach starting gate within 17 seconds"
-    (tmp_path / "stderr.txt").write_text(f"Traceback\nsmallfile.SMFRunException: {message}\n")
-    with pytest.raises(ParseError, match=message):
-        SMALLFILE.parse(tmp_path, make_cell("create"))
-
-
 def test_json_of_one_host_without_host_set(tmp_path: Path) -> None:
     data = json.loads((DATA / "read" / "output.json").read_text())
     data["results"]["thread"] = data["results"].pop("host")["gl-c01"]["thread"]
@@ -134,10 +116,20 @@ def test_json_of_one_host_without_host_set(tmp_path: Path) -> None:
     assert [(worker.worker, worker.host) for worker in result.workers] == [(1, None)]
 
 
+GATE = "hosts did not reach starting gate within 17 seconds"
+
+
 @pytest.mark.parametrize(
-    ("text", "message"), [("", "found an empty file"), ("[]", "found none"), ('{"params": ' + "[" * 100_000, "levels")]
+    ("file", "text", "message"),
+    [
+        ("output.json", "", "found an empty file"),
+        ("output.json", "[]", "found none"),
+        ("output.json", '{"params": ' + "[" * 100_000, "levels"),
+        # no JSON says what the text said
+        ("stderr.txt", f"Traceback\nsmallfile.SMFRunException: {GATE}\n", GATE),
+    ],
 )
-def test_damaged_json(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "output.json").write_text(text)
+def test_damaged_or_missing_json(tmp_path: Path, file: str, text: str, message: str) -> None:
+    (tmp_path / file).write_text(text)
     with pytest.raises(ParseError, match=message):
         SMALLFILE.parse(tmp_path, make_cell("create"))

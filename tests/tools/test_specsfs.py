@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 import pytest
 
-from glusterlab.errors import ParseError
-from glusterlab.tools import Document, recognise, specsfs
-from glusterlab.tools.records import WorkloadRecord
-from tests.hang import no_hang
+from glusterlab.tools import recognise, specsfs
+from tests.tools import reading
+from tests.tools.reading import document
+from tests.tools.reports import SPECSFS as TEXT
+from tests.tools.reports import SPECSFS_HEADER as HEADER
+from tests.tools.reports import specsfs_row as row
 
-HEADER = (
-    "  Business    Requested     Achieved     Avg Lat       Total          Read        Write   Run    #    Cl   Avg"
-    " File      Cl Data   Start Data    Init File     Max File   Workload       Valid\n"
-    "    Metric      Op Rate      Op Rate        (ms)        KBps          KBps         KBps   Sec   Cl  Proc    Size"
-    " KB      Set MiB      Set MiB      Set MiB    Space MiB       Name         Run\n"
+whole, damaged, workloads = (
+    partial(read, tool="specsfs") for read in (reading.runs, reading.damaged, reading.workloads)
 )
-
-
-def row(metric: int, requested: float, achieved: float | str, name: str = "VDA", valid: str = "           ") -> str:
-    numbers = f"{metric:10d} {requested:12.2f} {achieved:>12} {6.08:11.3f} {460360.5:12.3f} {36000.25:12.3f}"
-    sizes = (
-        f"{424360.25:12.3f} {300:5d} {2:4d} {100:5d} {1048576:10d} {120000:12d} {240000:12d} {240000:12d} {264000:12d}"
-    )
-    return f"{numbers} {sizes} {name:>10} {valid}\n"
-
-
-TEXT = HEADER + row(100, 1000, 1000.563) + row(200, 2000, 1803.001, valid="INVALID_RUN")
 
 XML = """<?xml version="1.0" encoding="utf-8"?>
 <summary id="0">
@@ -57,27 +45,6 @@ XML = """<?xml version="1.0" encoding="utf-8"?>
   </run>
 </summary>
 """
-
-
-def until_error(text: str) -> tuple[list[WorkloadRecord], ParseError | None]:
-    records: list[WorkloadRecord] = []
-    try:
-        records.extend(specsfs.read(Document(Path("sfssum_x"), text.encode()).checked()))
-    except ParseError as error:
-        return records, error
-    return records, None
-
-
-def damaged(text: str) -> tuple[list[WorkloadRecord], ParseError]:
-    records, error = until_error(text)
-    assert error is not None
-    return records, error
-
-
-def whole(text: str) -> list[WorkloadRecord]:
-    records, error = until_error(text)
-    assert error is None
-    return records
 
 
 def test_text() -> None:
@@ -113,72 +80,48 @@ def test_xml() -> None:
 
 def test_recognition() -> None:
     for text in (TEXT, XML, "prompt$ cat sfssum_x.txt\n" + TEXT, row(1, 450, 450.03, "EDA_BLENDED")):
-        assert recognise(Document(Path("x"), text.encode())) == "specsfs"
+        assert recognise(document(text)) == "specsfs"
     for text in ("Business Metric\n", "<summary><run/></summary>", "1 2 3 VDA\n"):
-        assert specsfs.recognise(Document(Path("x"), text.encode())) == 0
+        assert specsfs.recognise(document(text)) == 0
+
+
+FEWER = (
+    "Business Requested Achieved Avg Lat Total Workload Valid\nMetric Op Rate Op Rate (ms) KBps Name Run\n"
+    "10 100.00 100.10 1.5 2048.0 VDI\n"
+)
+LOG = "     SPECstorage(TM) Solution 2020 Release        $Revision: 2512 $\n"
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "name", "rate", "workers", "version", "valid"),
     [
-        "\n".join(" ".join(line.split()) for line in TEXT.split("\n")),
-        "\n".join(f">   {line}" for line in TEXT.split("\n")),
-        "```\n" + TEXT.replace("\n", "\r\n") + "```\n",
-        "\n".join(f"client1: {line}" for line in TEXT.split("\n")),
-        TEXT.replace("  ", "\t"),
-        "[root@c1 results]# cat sfssum_x.txt\n" + TEXT + "[root@c1 results]# exit\n",
-        "".join(TEXT.splitlines(keepends=True)[2:]),
+        (HEADER + row(100, 1000, "450.029", "my own"), "my own", 450.029, 200, None, True),
+        (HEADER + row(100, 1000, "Error-3"), "VDA", None, 200, None, False),
+        (HEADER + row(100, 1000, "0.000"), "VDA", None, 200, None, False),
+        (LOG + HEADER + row(100, 1000, "1000.5"), "VDA", 1000.5, 200, "2512", True),
+        (FEWER, "VDI", 100.1, None, None, True),
+        # a last line without its end may have lost INVALID_RUN; the blanks of an empty column say that it is empty
+        (HEADER + row(100, 1000, "1000.5").rstrip(), "VDA", 1000.5, 200, None, None),
+        (HEADER + row(100, 1000, "1000.5").rstrip("\n"), "VDA", 1000.5, 200, None, True),
+        # the judgement may stand in a line of its own
+        *(
+            (HEADER + row(100, 1000, "1000.5", valid=f"{between}INVALID_RUN"), "VDA", 1000.5, 200, None, False)
+            for between in ("", "\n", "\n> ")
+        ),
     ],
 )
-def test_what_people_do_to_text(text: str) -> None:
-    found = [(record.operations_per_s, record.job, record.valid) for record in whole(text)]
-    assert found == [(1000.563, "VDA", True), (1803.001, "VDA", False)]
-
-
-def test_fewer_columns() -> None:
-    text = (
-        "Business Requested Achieved Avg Lat Total Workload Valid\n"
-        "Metric Op Rate Op Rate (ms) KBps Name Run\n"
-        "10 100.00 100.10 1.5 2048.0 VDI\n"
-    )
-    (record,) = whole(text)
-    assert (record.operations_per_s, record.throughput_bytes_per_s, record.job) == (100.1, 2048 * 1024, "VDI")
-    assert (record.workers, record.elapsed_s, record.valid) == (None, None, True)
-
-
-def test_unknown_columns_are_not_guessed() -> None:
-    records, error = damaged(TEXT.replace("Op Rate      Op Rate", "Op Rate      Op Tempo"))
-    assert (records, error.line) == ([], 1)
-
-
-def test_the_version_from_a_log_around_the_table() -> None:
-    log = "     SPECstorage(TM) Solution 2020 Release        $Revision: 2512 $\n"
-    assert [record.tool_version for record in whole(log + TEXT)] == ["2512", "2512"]
-
-
-@pytest.mark.parametrize(
-    ("achieved", "name", "rate", "valid"),
-    [("450.029", "my own", 450.029, True), ("Error-3", "VDA", None, False), ("0.000", "VDA", None, False)],
-)
-def test_a_name_may_have_blanks_and_a_missing_value_is_a_failure(
-    achieved: str, name: str, rate: float | None, valid: bool
+def test_rows(
+    text: str, name: str, rate: float | None, workers: int | None, version: str | None, valid: bool | None
 ) -> None:
-    (record,) = whole(HEADER + row(100, 1000, achieved, name))
-    assert (record.job, record.operations_per_s, record.valid) == (name, rate, valid)
-
-
-def test_a_last_line_without_its_end_may_have_lost_invalid_run() -> None:
-    cut = HEADER + row(100, 1000, "1000.5").rstrip()
-    (record,) = whole(cut)
-    assert (record.operations_per_s, record.valid) == (1000.5, None)
-    # the blanks of an empty last column say that it is empty
-    assert whole(HEADER + row(100, 1000, "1000.5").rstrip("\n"))[0].valid is True
+    (run,) = whole(text)
+    assert (run.job, run.operations_per_s, run.workers, run.tool_version) == (name, rate, workers, version)
+    assert (run.valid, run.throughput_bytes_per_s) == (valid, (2048 if text == FEWER else 460360.5) * 1024)
 
 
 def test_no_cut_of_a_text_is_valid_where_the_whole_is_not() -> None:
     text = HEADER + row(100, 1000, "900.5", "EDA_BLENDED", "INVALID_RUN")
     for place in range(len(HEADER) - 100, len(text) - 1):
-        records, error = until_error(text[:place])
+        records, error = workloads(text[:place])
         assert records or error is not None
         assert not any(record.valid for record in records)
         assert all(record.job in {"EDA", "EDA_BLENDED"} for record in records)
@@ -190,8 +133,15 @@ def test_no_cut_of_an_xml_is_valid_where_the_whole_is_not() -> None:
         assert [record.valid for record in records] == [True, False][: len(records)]
 
 
-def test_whole_runs_of_a_damaged_xml_are_kept() -> None:
-    records, error = damaged(XML.replace("2000.50</metric>", "2000.50"))
+@pytest.mark.parametrize(
+    "text",
+    [
+        XML.replace("2000.50</metric>", "2000.50"),
+        '<!DOCTYPE s [<!ENTITY a "aaaa">]>' + XML.split("\n", 1)[1].replace("2000.50", "&a;"),
+    ],
+)
+def test_of_a_damaged_xml_or_one_with_entities_the_runs_that_are_whole_are_kept(text: str) -> None:
+    records, error = damaged(text)
     assert [(record.run, record.valid) for record in records] == [(1, False)]
     assert error.line is not None
 
@@ -222,42 +172,18 @@ def test_xml_that_says_something_not_twice_or_otherwise(
     assert (first.operations_per_s, first.latency_mean_s, first.valid) == (rate, latency, valid)
 
 
-def test_xml_entities_are_refused() -> None:
-    bomb = '<!DOCTYPE s [<!ENTITY a "aaaa">]>' + XML.split("\n", 1)[1].replace("2000.50", "&a;")
-    assert [record.run for record in damaged(bomb)[0]] == [1]
-
-
 @pytest.mark.parametrize(
-    "text", [HEADER, HEADER + "no rows\n", '<summary id="0"><business_metric/></summary>', HEADER[:200]]
-)
-def test_no_result_is_refused(text: str) -> None:
-    assert damaged(text)[0] == []
-
-
-@pytest.mark.parametrize(
-    "text",
+    ("text", "line"),
     [
-        HEADER + "1 " * 400_000,
-        HEADER + "1 2 3\n" * 50_000,
-        HEADER * 10_000,
-        HEADER + "> " * 400_000,
-        "<summary><business_metric>" + "<run >" * 100_000,
-        "<summary><business_metric>" + "<!--" * 200_000,
-        "<summary>" + "<run ><business_metric>1</run>" * 20_000,
-        "1.1 " * 250_000,
-        "a: " * 250_000 + HEADER,
+        *(
+            (HEADER, 2),
+            (HEADER + "no rows\n", 3),
+            ('<summary id="0"><business_metric/></summary>', 1),
+            (HEADER[:200], 1),
+        ),
+        (TEXT.replace("Op Rate      Op Rate", "Op Rate      Op Tempo"), 1),  # unknown columns are not guessed
     ],
-    ids=range(9),
 )
-def test_hostile_text_is_refused_in_time(text: str) -> None:
-    with no_hang():
-        document = Document(Path("x"), text.encode())
-        specsfs.recognise(document)
-        records, _ = damaged(text)
-    assert not any(record.valid for record in records)
-
-
-def test_a_judgement_in_a_line_of_its_own_is_heard() -> None:
-    for between in ("\n", "\n> "):
-        first, second = whole(TEXT.replace("INVALID_RUN", f"{between}INVALID_RUN"))
-        assert (first.valid, second.valid) == (True, False)
+def test_no_result_is_refused(text: str, line: int) -> None:
+    records, error = damaged(text)
+    assert (records, error.line) == ([], line)
