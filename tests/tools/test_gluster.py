@@ -3,7 +3,6 @@ from __future__ import annotations
 import lzma
 import random
 import tracemalloc
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,10 @@ import pytest
 
 from glusterlab.errors import ParseError
 from glusterlab.tools import gluster
-from glusterlab.tools.document import Document
 from glusterlab.tools.gluster.model import Fop, latency_unit, read_geometry
 from glusterlab.tools.records import BrickRecord, ProfileRecord, Record, VolumeRecord
 from tests.hang import no_hang
+from tests.tools.reading import document, until_error
 
 DATA = Path(__file__).parents[1] / "data" / "gluster"
 
@@ -89,14 +88,16 @@ BytesWritten : 3
 """
 
 
-def document(text: str | bytes, name: str = "x.txt") -> Document:
-    return Document(Path(name), text.encode() if isinstance(text, str) else text).checked()
-
-
 def records(text: str | bytes) -> list[Record]:
     made = document(text)
     assert gluster.recognise(made) > 0
     return list(gluster.read(made))
+
+
+def before_the_error(text: str | bytes) -> tuple[list[Record], ParseError]:
+    found, error = until_error(text, "gluster")
+    assert error is not None
+    return found, error
 
 
 def volumes(text: str) -> list[VolumeRecord]:
@@ -109,13 +110,6 @@ def profiles(text: str) -> list[ProfileRecord]:
 
 def bricks(text: str) -> list[BrickRecord]:
     return [record for record in records(text) if isinstance(record, BrickRecord)]
-
-
-def before_the_error(text: str | bytes) -> tuple[list[Record], ParseError]:
-    found: list[Record] = []
-    with pytest.raises(ParseError) as caught:
-        found.extend(gluster.read(document(text)))
-    return found, caught.value
 
 
 def data(name: str) -> str:
@@ -137,11 +131,14 @@ def plain(record: Record, *left_out: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", ["info", "info-11"])
-def test_text_and_xml_of_info_say_the_same(name: str) -> None:
+@pytest.mark.parametrize("name", ["info", "info-11", "status"])
+def test_text_and_xml_say_the_same(name: str) -> None:
     text, xml = records(data(f"{name}.txt")), records(data(f"{name}.xml"))
-    # the XML knows nothing of a thin arbiter
+    # the XML knows nothing of a thin arbiter, which is no brick
     assert [plain(record, "thin_arbiter") for record in text] == [plain(record) for record in xml]
+    if name == "info-11":
+        thin = volumes(data("info-11.txt"))[-1]
+        assert (thin.bricks, thin.details["thin_arbiter"]) == (2, "server03:/bricks/jbod/d03/t")
 
 
 def test_info_of_a_real_pool() -> None:
@@ -167,22 +164,23 @@ def test_info_of_a_real_pool() -> None:
     assert [brick.details["subvolume"] for brick in bricks(data("info.txt"))[:12]] == [1] * 6 + [2] * 6
 
 
-def test_a_thin_arbiter_is_no_brick() -> None:
-    thin = volumes(data("info-11.txt"))[-1]
-    assert (thin.bricks, thin.details["thin_arbiter"]) == (2, "server03:/bricks/jbod/d03/t")
-
-
-def test_text_and_xml_of_status_say_the_same() -> None:
-    text, xml = records(data("status.txt")), records(data("status.xml"))
-    assert [plain(record) for record in text] == [plain(record) for record in xml]
+def test_status_of_a_real_pool() -> None:
     found = bricks(data("status.txt"))
-    assert {brick.volume: 0 for brick in found}.keys() == {"coded", "mirror", "plain", "witness"}
+    assert {brick.volume for brick in found} == {"coded", "mirror", "plain", "witness"}
     assert len(found) == 12 + 6 + 3 + 3
     states = [(brick.online, brick.pid, brick.details) for brick in found[:2]]
     assert states == [(True, 295, {"tcp_port": 56692}), (False, None, {})]
     # the names of this volume are wrapped over two lines
     wrapped = [(brick.path, brick.source.line) for brick in found if brick.volume == "mirror"]
     assert wrapped[:2] == [("/bricks/jbod/d01/a-long-directory-name/brick", line) for line in (31, 33)]
+    # a rebalance stands beside the bricks
+    tasks = [task for brick in bricks(data("rebalance.txt")) for task in brick.details["tasks"]]
+    assert tasks == [{"type": "Rebalance", "status": "completed"}] * len(tasks)
+    # an old status has one port and tabs
+    assert [(brick.host, brick.path, brick.online, brick.pid, brick.details) for brick in bricks(OLD_STATUS)] == [
+        ("192.168.122.11", "/export/brick-with-a-name-that-is-long/b", True, 2345, {"tcp_port": 49152}),
+        ("s2", "/export/b", False, None, {}),
+    ]
 
 
 def test_text_and_xml_of_status_detail_say_the_same_but_for_what_the_text_rounds() -> None:
@@ -196,11 +194,6 @@ def test_text_and_xml_of_status_detail_say_the_same_but_for_what_the_text_rounds
         assert of_text.free_bytes == pytest.approx(of_xml.free_bytes, abs=0.051 * 2**20)
     assert (text[0].inodes, text[0].free_inodes) == (524288, 524002)
     assert (text[1].online, text[1].pid) == (False, None)
-
-
-def test_a_rebalance_stands_beside_the_bricks() -> None:
-    tasks = [task for brick in bricks(data("rebalance.txt")) for task in brick.details["tasks"]]
-    assert tasks == [{"type": "Rebalance", "status": "completed"}] * len(tasks)
 
 
 @pytest.mark.parametrize("name", ["profile", "profile-upcalls"])
@@ -275,15 +268,6 @@ def test_a_tiered_volume_in_text_and_in_xml() -> None:
     assert plain(records(TIER)[0], "id") == plain(records(TIER_XML)[0])
 
 
-def test_an_old_status_has_one_port_and_tabs() -> None:
-    found = bricks(OLD_STATUS)
-    assert [(brick.host, brick.path, brick.online, brick.pid) for brick in found] == [
-        ("192.168.122.11", "/export/brick-with-a-name-that-is-long/b", True, 2345),
-        ("s2", "/export/b", False, None),
-    ]
-    assert found[0].details == {"tcp_port": 49152}
-
-
 def test_an_old_profile_has_other_words_and_no_units() -> None:
     whole, lookup, write = profiles(OLD_PROFILE)
     assert whole.details == {
@@ -330,37 +314,9 @@ def test_the_count_of_subvolumes_in_xml_does_not_hang_on_the_release() -> None:
 def test_addresses_may_be_names_or_numbers_and_an_arbiter_is_marked() -> None:
     addresses = ["fe80::1:/b/1", "[fe80::2]:/b/2", "10.0.0.3:/b/3 (arbiter)"]
     text = info("Replicate", "1 x (2 + 1) = 3", addresses)
-    assert [(brick.host, brick.path) for brick in bricks(text)] == [
-        ("fe80::1", "/b/1"), ("fe80::2", "/b/2"), ("10.0.0.3", "/b/3"),
+    assert [(brick.host, brick.path, brick.details["arbiter"]) for brick in bricks(text)] == [
+        ("fe80::1", "/b/1", False), ("fe80::2", "/b/2", False), ("10.0.0.3", "/b/3", True),
     ]  # fmt: skip
-    assert [brick.details["arbiter"] for brick in bricks(text)] == [False, False, True]
-
-
-def test_a_name_that_a_terminal_has_wrapped_is_one() -> None:
-    long = "192.168.10.4:/var/lib/heketi/mounts/vg_ad277c699260433a6581825c3a8ea473/"
-    text = info("Distribute", "2", [f"{long}\nbrick_2f2ead6e/brick", "s2:/b"])
-    assert [brick.path for brick in bricks(text)] == [f"{long.partition(':')[2]}brick_2f2ead6e/brick", "/b"]
-
-
-@pytest.mark.parametrize(
-    "wrap",
-    [
-        lambda line: f"    {line}",
-        lambda line: f"> {line}",
-        lambda line: f">> {line}  ",
-        lambda line: f"\t{line}",
-        lambda line: f"node-1.example: {line}",
-        lambda line: line.replace("  ", " "),
-        lambda line: f"{line}\r",
-    ],
-)
-@pytest.mark.parametrize("name", ["info.txt", "status.txt", "profile.txt", "detail.txt", "info.xml"])
-def test_what_is_wrapped_around_the_lines_changes_nothing(wrap: Any, name: str) -> None:
-    text = data(name)
-    wrapped = "\n".join(wrap(line) for line in text.splitlines()) + "\n"
-    assert [plain(record) for record in records(wrapped)] == [plain(record) for record in records(text)]
-    around = f"Here is what I see:\n\n```\n{wrapped}```\nAny idea?\n"
-    assert [plain(record) for record in records(around)] == [plain(record) for record in records(text)]
 
 
 def test_several_commands_in_one_log() -> None:
@@ -405,22 +361,15 @@ def test_rows_that_a_filter_has_left_over_are_read() -> None:
         (None, "server04", True), (None, "10.83.0.15", True), (None, "server06", True),
     ]  # fmt: skip
     kept = ("Brick  ", "Online", "Disk Space", "Total")
-    some = "".join(line + "\n" for line in data("detail.txt").splitlines() if line.startswith(kept))
-    assert len(bricks(some)) == 12
-    assert bricks(some)[0].size_bytes == 960 * 2**20
-    assert bricks(some)[0].inodes is None
-
-
-def test_a_command_line_names_the_volume_of_what_follows() -> None:
+    some = bricks("".join(line + "\n" for line in data("detail.txt").splitlines() if line.startswith(kept)))
+    assert (len(some), some[0].size_bytes, some[0].inodes) == (12, 960 * 2**20, None)
+    # a command line names the volume of what follows
     for command, volume in (("status gv0 | grep Brick", "gv0"), ("status all", None)):
         found = bricks(f"[root@s1 ~]# gluster vol {command}\nBrick s1:/b 49152 0 Y 71\n")
         assert [brick.volume for brick in found] == [volume]
-
-
-def test_sizes_that_no_file_system_has_are_unknown() -> None:
-    text = data("detail.txt").replace("960.0MB", "0Bytes").replace("524288", "N/A")
-    brick = bricks(text)[0]
-    assert (brick.size_bytes, brick.free_bytes, brick.inodes, brick.free_inodes) == (None, None, None, None)
+    # sizes that no file system has are unknown
+    none = bricks(data("detail.txt").replace("960.0MB", "0Bytes").replace("524288", "N/A"))[0]
+    assert (none.size_bytes, none.free_bytes, none.inodes, none.free_inodes) == (None, None, None, None)
     assert bricks(data("detail.txt").replace("960.0MB", "1.8TB"))[0].size_bytes == round(1.8 * 2**40)
 
 
@@ -448,27 +397,37 @@ def test_what_holds_no_result_is_refused_in_gluster_s_words(text: str, message: 
     assert found == []
     assert message in error.message
     assert gluster.recognise(document(text)) > 0
+    assert gluster.recognise(document("Brick s1:/b\nStatus: Connected\nNumber of entries: 0\n")) == 0
 
 
-def test_a_failure_beside_results_is_told_after_them() -> None:
-    found, error = before_the_error(data("status.txt") + "Locking failed on s2. Please check log file for details.\n")
-    assert len(found) == 24
-    assert "Locking failed" in error.message
-    assert error.line == data("status.txt").count("\n") + 1
+POOL = ("coded", "idle", "mirror", "plain", "witness")
+GONE = "Brick3: server03:/bricks/jbod/d02"
 
 
-def test_a_list_of_bricks_that_lacks_some_is_refused() -> None:
-    lines = data("info.txt").splitlines(keepends=True)
-    cut = "".join(lines[: lines.index("Volume Name: plain\n") + 2])
-    found, error = before_the_error(cut)
-    assert [record.name for record in found if isinstance(record, VolumeRecord)] == ["coded", "idle", "mirror"]
-    assert "expected the type and the number of bricks of volume plain" in error.message
-    gone = [line for line in lines if not line.startswith("Brick3: server03:/bricks/jbod/d02")]
-    found, error = before_the_error("".join(gone))
-    assert [record.name for record in found if isinstance(record, VolumeRecord)] == [
-        "idle", "mirror", "plain", "witness",
-    ]  # fmt: skip
-    assert "expected the 12 bricks of volume coded, found 11" in error.message
+@pytest.mark.parametrize(
+    ("text", "names", "message"),
+    [
+        (
+            data("info.txt").partition("Volume Name: plain\n")[0] + "Volume Name: plain\nType: Distribute\n",
+            ["coded", "idle", "mirror"],
+            "expected the type and the number of bricks of volume plain",
+        ),
+        (
+            "".join(line for line in data("info.txt").splitlines(keepends=True) if not line.startswith(GONE)),
+            ["idle", "mirror", "plain", "witness"],
+            "expected the 12 bricks of volume coded, found 11",
+        ),
+        # the rest of a path may be another line
+        (info("Distribute", "2", ["s1:/a\nrest/of", "s2:/b"]), [], "expected another line"),
+        (data("info.txt") + "Locking failed on s2. Please check log file.\n", [*POOL], "Locking failed"),
+    ],
+)
+def test_a_list_of_bricks_that_lacks_some_is_refused(text: str, names: list[str], message: str) -> None:
+    found, error = before_the_error(text)
+    assert [record.name for record in found if isinstance(record, VolumeRecord)] == names
+    assert message in error.message
+    if message == "Locking failed":
+        assert error.line == text.count("\n")
 
 
 def test_a_profile_that_is_cut_off_gives_its_whole_rows() -> None:
@@ -492,6 +451,7 @@ def test_a_number_of_a_line_without_an_end_is_not_believed() -> None:
     assert bricks(detail + "\n")[-1].free_inodes == 524009
 
 
+LONG = "/var/lib/heketi/mounts/vg_ad277c699260433a6581825c3a8ea473/"
 NAMES = sorted(path.name for path in DATA.glob("*"))
 
 
@@ -501,10 +461,7 @@ def test_a_cut_anywhere_gives_whole_records_or_an_error(name: str) -> None:
     whole = {record.to_json() for record in records(text) if not isinstance(record, VolumeRecord)}
     places = random.Random(3).sample(range(1, len(text)), 120)
     for place in places:
-        found: list[Record] = []
-        with suppress(ParseError):
-            found.extend(gluster.read(document(text[:place])))
-        for record in found:
+        for record in until_error(text[:place], "gluster")[0]:
             known = isinstance(record, VolumeRecord) or record.to_json() in whole
             assert known or _lacks_only_the_end(record), (place, record)
 
@@ -514,29 +471,6 @@ def _lacks_only_the_end(record: Record) -> bool:
     if isinstance(record, ProfileRecord):
         return record.fop is None
     return isinstance(record, BrickRecord) and (record.pid is None or record.free_inodes is None)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Volume Name: v\n" * 60_000,
-        "Brick " + "a:/" * 300_000,
-        "Volume Name: " + " " * 900_000,
-        "Brick: s1:/b\nCumulative Stats:\n" + "0.00 0.00 us " * 60_000,
-        "Status of volume: v\n" + "Brick s:/b\n" * 60_000,
-        "Gluster process" + " " * 900_000,
-        "Volume Name: v\nType: Distribute\nNumber of Bricks: 1" + " x 1" * 100_000,
-    ],
-)
-def test_long_and_odd_texts_end_soon(text: str) -> None:
-    made = document(text)
-    gluster.recognise(made)
-    with pytest.raises(ParseError):
-        list(gluster.read(made))
-
-
-def test_files_of_others_are_not_claimed() -> None:
-    assert gluster.recognise(document("Brick s1:/b\nStatus: Connected\nNumber of entries: 0\n")) == 0
 
 
 # hand-made after the documented output of 3.2 and 3.3
@@ -634,20 +568,15 @@ def test_calls_without_the_line_of_their_interval_are_no_noise() -> None:
         ("s1:/bricks/one", "s1:/bricks\n/one"),
         (" (arbiter)", "\n(arbiter)"),
         ("10.0.0.1,10.0.0.2", "10.0.0.1,\n10.0.0.2"),
+        (LONG, f"{LONG}\n"),
     ],
 )
 def test_lines_of_info_that_a_mail_client_has_wrapped(before: str, after: str) -> None:
-    text = info("Replicate", "1 x (2 + 1) = 3", ["s1:/bricks/one", "s2:/b", "s3:/c (arbiter)"])
+    text = info("Replicate", "1 x (2 + 1) = 3", ["s1:/bricks/one", f"s2:{LONG}brick", "s3:/c (arbiter)"])
     text += "Options Reconfigured:\nauth.allow: 10.0.0.1,10.0.0.2\n"
     assert before in text
     found = [plain(record, "source") for record in records(text.replace(before, after))]
     assert found == [plain(record, "source") for record in records(text)]
-
-
-def test_the_rest_of_a_path_that_may_be_another_line_is_no_noise() -> None:
-    text = info("Distribute", "2", ["s1:/a", "s2:/b"])
-    found, error = before_the_error(text.replace("s1:/a\n", "s1:/a\nrest/of\n"))
-    assert (found, "expected another line" in error.message) == ([], True)
 
 
 def test_many_outputs_on_one_line_take_memory_by_their_size_only() -> None:
