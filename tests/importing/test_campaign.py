@@ -71,33 +71,11 @@ def mine(project: Path, put: Put) -> Path:
 def test_the_folder_is_that_of_a_campaign(mine: Path) -> None:
     names = {"MANIFEST.sha256", "campaign.yaml", "cells", "environment.json", "events.jsonl", "import.yaml", "log.txt"}
     assert {path.name for path in mine.iterdir()} == names
+    assert not (mine.parent / ".mine.import").exists()
     assert verify(mine) == []
     # the campaign's own log grows; those of samples are listed
     logs = [name for name in Manifest.read(mine).digests if name.endswith("log.txt")]
-    assert len(logs) == 3
-    assert "log.txt" not in logs
-    store = RawStore.open(mine)
-    samples = store.samples()
-    assert [(sample.status, sample.repeat, sample.sample, sample.origin) for sample in samples] == [
-        ("invalid", 1, 1, "imported"),
-        ("valid", 1, 1, "imported"),
-        ("valid", 2, 2, "imported"),
-    ]
-    assert {(sample.disks, sample.window, sample.servers, sample.campaign) for sample in samples} == {
-        (24, None, ("s1",), "mine")
-    }
-    paths = (path for path in samples[0].path.rglob("*") if path.is_file())
-    assert sorted(path.relative_to(samples[0].path).as_posix() for path in paths) == [
-        "import.json",
-        "log.txt",
-        "sample.json",
-        "telemetry/s1.sar",
-        "workload/read.txt",
-    ]
-    assert not (mine.parent / ".mine.import").exists()
-
-
-def test_the_specifications_load_and_say_what_it_is(mine: Path) -> None:
+    assert (len(logs), "log.txt" in logs) == (3, False)
     campaign = load_campaign(mine / "campaign.yaml")
     assert (campaign.name, campaign.origin, campaign.study) == ("mine", "imported", "supermicro-2017")
     assert (campaign.repeats, campaign.workloads[0].operations) == (2, ("read", "write"))
@@ -110,32 +88,37 @@ def test_the_specifications_load_and_say_what_it_is(mine: Path) -> None:
 
 def test_a_sample_has_the_bytes_of_the_original_and_is_read_as_its_own_result(project: Path, mine: Path) -> None:
     store = RawStore.open(mine)
-    cells = store.cells()
-    rates = {}
-    for sample in store.samples():
+    cells, samples = store.cells(), store.samples()
+    found = []
+    for sample in samples:
         imported = json.loads((sample.path / "import.json").read_text())
         original = project / "results" / imported["source"]
         assert (sample.path / imported["file"]).read_bytes() == original.read_bytes()
-        record = read_sample(sample.path, cells[sample.cell_id]).record
-        rates[sample.cell_id.split("-")[1], sample.repeat] = record.throughput_bytes_per_s
-    assert rates == {("read", 1): 100.0, ("write", 1): 100.5, ("write", 2): 99.5}
+        assert (sample.disks, sample.window, sample.servers, sample.campaign) == (24, None, ("s1",), "mine")
+        rate = read_sample(sample.path, cells[sample.cell_id]).record.throughput_bytes_per_s
+        found.append((sample.cell_id.split("-")[1], sample.status, sample.repeat, sample.sample, sample.origin, rate))
+    assert found == [
+        ("read", "invalid", 1, 1, "imported", 100.0),
+        ("write", "valid", 1, 1, "imported", 100.5),
+        ("write", "valid", 2, 2, "imported", 99.5),
+    ]
+    paths = (path for path in samples[0].path.rglob("*") if path.is_file())
+    assert {path.relative_to(samples[0].path).as_posix() for path in paths} == {
+        *("import.json", "log.txt", "sample.json", "telemetry/s1.sar", "workload/read.txt")
+    }
 
 
-def test_status_and_verify_say_that_it_was_imported(mine: Path) -> None:
+def test_status_and_verify_say_that_it_was_imported_and_find_a_changed_original(mine: Path) -> None:
     shown = command("status", "raw/mine")
     assert shown.exit_code == 1
     assert "2 of 3 samples valid, 1 invalid, 0 failed; imported, judged by the tools' own output" in shown.stdout
     assert "intact; imported" in command("verify", "raw/mine").stdout
     for name in ("status", "verify"):
         assert json.loads(command(name, "raw/mine", "--json").stdout)["origin"] == "imported"
-
-
-def test_a_changed_original_is_found(mine: Path) -> None:
     (file,) = mine.glob("cells/tally-read-*/sample-01/workload/read.txt")
     file.unlink()
     file.write_text(line("read"))
-    codes = {finding.code for finding in verify(mine)}
-    assert codes == {"changed-file", "status-differs"}
+    assert {finding.code for finding in verify(mine)} == {"changed-file", "status-differs"}
 
 
 def test_what_is_damaged_is_a_reason_and_never_an_error(mine: Path) -> None:
@@ -167,27 +150,44 @@ def test_an_import_is_never_run_or_planned(project: Path, mine: Path) -> None:
         agree_on_specifications(RawStore.open(mine), campaign, load_cluster(project / "cluster.yaml"))
 
 
-def test_a_name_is_never_taken_twice(mine: Path) -> None:
+def test_a_name_is_never_taken_twice(project: Path, mine: Path) -> None:
     before = (mine / "MANIFEST.sha256").read_bytes()
     result = run(*PATTERN)
     assert result.exit_code == 2
     assert "raw/mine: is a campaign already" in result.stderr
     assert (mine / "MANIFEST.sha256").read_bytes() == before
-
-
-def test_refused_files_keep_the_others_out_unless_that_is_asked_for(project: Path, put: Put) -> None:
-    put("x/4w/write.txt", line())
-    put("x/4w/read.txt", line("read"), line("read", run=2), "cut")
+    shutil.move(mine, project / "raw" / "other")
+    mine.mkdir()
+    (mine / "notes.txt").touch()
     result = run(*PATTERN)
     assert result.exit_code == 1
-    assert "refused: x/4w/read.txt:3: expected a whole line, found a cut" in result.stdout
+    assert "found one with files in it; choose another name for the campaign, or move that folder away" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("bad", "content", "said", "samples"),
+    [
+        # what is whole before the cut counts
+        ("read.txt", [line("read"), line("read", run=2), "cut"], "read.txt:3: expected a whole line, found a cut", 3),
+        ("s1.sar", ["no telemetry"], "s1.sar:1: expected a report of sar", 1),
+    ],
+)
+def test_refused_files_keep_the_others_out_unless_that_is_asked_for(
+    project: Path, put: Put, bad: str, content: list[str], said: str, samples: int
+) -> None:
+    put("x/4w/write.txt", line())
+    put(f"x/4w/{bad}", *content)
+    mapping = write_map(project, MAP.replace("{a:", "{x:"))
+    result = run(*mapping)
+    assert result.exit_code == 1
+    assert f"refused: x/4w/{said}" in result.stdout
     assert "--skip-bad" in result.stderr
     assert not (project / "raw" / "mine").exists()
-    result = run(*PATTERN, "--skip-bad")
+    result = run(*mapping, "--skip-bad")
     assert result.exit_code == 0
-    assert "refused: x/4w/read.txt:3" in result.stdout
-    # what is whole before the cut counts
-    assert len(RawStore.open(project / "raw" / "mine").samples()) == 3
+    assert f"refused: x/4w/{said}" in result.stdout
+    assert len(RawStore.open(project / "raw" / "mine").samples()) == samples
+    assert not list((project / "raw").glob("mine/cells/*/*/telemetry"))
     assert verify(project / "raw" / "mine") == []
 
 
@@ -279,13 +279,7 @@ def test_a_full_disk_is_named_and_not_the_file_that_was_read(project: Path, put:
             source.copy(Path("raw/copy"))
 
 
-def test_a_folder_that_is_in_the_way_is_told_with_advice(project: Path, put: Put) -> None:
-    put("x/4w/write.txt", line())
-    (project / "raw" / "mine").mkdir(parents=True)
-    (project / "raw" / "mine" / "notes.txt").touch()
-    result = run(*PATTERN)
-    assert result.exit_code == 1
-    assert "found one with files in it; choose another name for the campaign, or move that folder away" in result.stderr
+def test_a_campaign_that_is_not_there_is_told_with_advice(project: Path) -> None:
     missing = command("verify", "raw/none")
     assert "raw/none: expected a campaign's folder, found none; name one, such as raw/first-light" in missing.stderr
 
@@ -306,24 +300,21 @@ def test_lost_samples_are_missing(mine: Path) -> None:
     assert "expected the list of the imported files, found none; restore it from a copy" in shown.stderr
 
 
-def test_two_imports_at_once_do_not_mix(project: Path, put: Put) -> None:
+def test_two_imports_at_once_do_not_mix_and_an_error_in_the_middle_leaves_nothing(
+    project: Path, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put("x/4w/write.txt", line())
     with RawStore.whole(project / "raw" / "mine", specifications={"campaign.yaml": ""}, environment={}):
         result = run(*PATTERN)
     assert result.exit_code == 1
     assert "is in use by process" in result.stderr
 
-
-def test_an_error_in_the_middle_leaves_nothing(project: Path, put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
-    put("x/4w/write.txt", line())
-    put("x/4w/read.txt", line("read"))
-
     def full(*_: object, **__: object) -> None:
         raise RawStoreError("the disk is full")
 
+    shutil.rmtree(project / "raw")
     monkeypatch.setattr("glusterlab.importing.campaign.judge_imported", full)
-    result = run(*PATTERN)
-    assert result.exit_code == 1
+    assert run(*PATTERN).exit_code == 1
     assert list((project / "raw").iterdir()) == []
 
 
@@ -402,17 +393,6 @@ def test_telemetry_and_release_are_in_the_tables(project: Path, put: Put) -> Non
     assert user["time_s"].tolist() == [1709283602.0, 1709283604.0]
     assert set(user["host"]) == {"s1"}
     assert set(user["role"]) == {"server"}
-
-
-def test_telemetry_that_cannot_be_read_is_refused(project: Path, put: Put) -> None:
-    put("x/write.txt", line())
-    put("x/s1.sar", "no telemetry")
-    mapping = write_map(project, "patterns: '{layout}/{operation}.txt'\ntelemetry: ['{layout}/{host}.sar']\n")
-    result = run(*mapping)
-    assert result.exit_code == 1
-    assert "refused: x/s1.sar:1: expected a report of sar" in result.stdout
-    assert run(*mapping, "--skip-bad").exit_code == 0
-    assert not list((project / "raw").glob("mine/cells/*/*/telemetry"))
 
 
 def test_what_is_no_volume_cannot_be_measured(project: Path) -> None:
