@@ -31,7 +31,7 @@ def release(
             {("replicate", operation, workers): numbers},
             tool="smallfile",
             nominal=size,
-            scale=20 if size < MIB else 60,
+            scale=20.0 if size < MIB else 60.0,
             campaign=name,
             cell_id=f"smallfile-{operation}-{size}-w{workers}-0a1b2c3d",
             slug=f"smallfile-{operation}-{size // KIB}kib-w{workers}",
