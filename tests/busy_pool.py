@@ -37,50 +37,49 @@ class Pool:
         self.step, self.disks = step, disks
         self.since = np.arange(1, round(seconds / step) + 1) * step
         self.series: dict[tuple[str, str, str, str, str], np.ndarray] = {}
-        for role, hosts in (("server", SERVERS), ("client", CLIENTS)):
-            for host in hosts:
-                for metric in ("receive_bytes_per_s", "transmit_bytes_per_s"):
-                    self._put(role, host, "network", "eth0", metric, 0.0)
-                for metric, value in (("idle_fraction", 1.0), ("iowait_fraction", 0.0), ("steal_fraction", 0.0)):
-                    self._put(role, host, "cpu", "all", metric, value)
-                self._put(role, host, "memory", "", "available_bytes", 63e9)
+        for host in (*SERVERS, *CLIENTS):
+            for metric in ("receive_bytes_per_s", "transmit_bytes_per_s"):
+                self._put(host, "network", "eth0", metric, 0.0)
+            for metric, value in (("idle_fraction", 1.0), ("iowait_fraction", 0.0), ("steal_fraction", 0.0)):
+                self._put(host, "cpu", "all", metric, value)
+            self._put(host, "memory", "", "available_bytes", 63e9)
         for host in SERVERS:
             for device in disks:
                 for metric in ("read_bytes_per_s", "write_bytes_per_s", "transfers_per_s"):
-                    self._put("server", host, "disk", device, metric, 0.0)
+                    self._put(host, "disk", device, metric, 0.0)
 
-    def _put(self, role: str, host: str, activity: str, device: str, metric: str, values: Values) -> None:
+    def _put(self, host: str, activity: str, device: str, metric: str, values: Values) -> None:
+        role = "server" if host in SERVERS else "client"
+        self.series[role, host, activity, device, metric] = self._along(values)
+
+    def _along(self, values: Values) -> np.ndarray:
         found = values(self.since) if callable(values) else values
-        data = np.asarray(list(found) if isinstance(found, Iterable) else [found] * len(self.since), dtype=float)
-        self.series[role, host, activity, device, metric] = np.broadcast_to(data, self.since.shape)
+        data = np.asarray(list(found) if isinstance(found, Iterable) else found, dtype=float)
+        return np.broadcast_to(data, self.since.shape)
 
     def links(self, direction: str, values: Values, *hosts: str, device: str = "eth0") -> Pool:
         """Bytes per second that hosts receive or transmit."""
         for host in hosts:
-            role = "server" if host in SERVERS else "client"
-            self._put(role, host, "network", device, f"{direction}_bytes_per_s", values)
+            self._put(host, "network", device, f"{direction}_bytes_per_s", values)
         return self
 
     def disk(self, metric: str, values: Values, hosts: Iterable[str] = SERVERS, devices: Iterable[str] = ()) -> Pool:
         """A metric of disks."""
         for host in hosts:
             for device in devices or self.disks:
-                self._put("server", host, "disk", device, metric, values)
+                self._put(host, "disk", device, metric, values)
         return self
 
     def cpu(self, busy: Values, hosts: Iterable[str] = (*SERVERS, *CLIENTS), device: str = "all") -> Pool:
         """Share of the time that CPUs are busy."""
         for host in hosts:
-            role = "server" if host in SERVERS else "client"
-            self._put(role, host, "cpu", device, "idle_fraction", busy)
-            key = (role, host, "cpu", device, "idle_fraction")
-            self.series[key] = 1 - self.series[key]
+            self._put(host, "cpu", device, "idle_fraction", 1 - self._along(busy))
         return self
 
     def other(self, activity: str, metric: str, values: Values, hosts: Iterable[str] = SERVERS) -> Pool:
         """A metric of whole hosts."""
         for host in hosts:
-            self._put("server" if host in SERVERS else "client", host, activity, "", metric, values)
+            self._put(host, activity, "", metric, values)
         return self
 
     def table(self, sample: pd.Series | dict[str, Any], moments: dict[str, float] | None = None) -> pd.DataFrame:

@@ -103,13 +103,6 @@ def test_a_run_that_was_killed_decides_as_one_that_was_not(numbers: tuple[float 
         assert resumed.counts == whole.counts
 
 
-def test_samples_of_cells_that_are_not_planned_are_passed_over() -> None:
-    queue = Queue(plan(rule=RULE), 1, [stored(1, of="gone")])
-    queue.add(stored(2, of="gone"), value(1.0))
-    assert queue.counts.valid == 0
-    assert queue.counts.left == 12
-
-
 def test_what_is_left_to_later_runs_is_told_apart() -> None:
     queue = Queue(plan(), attempts=1)
     assert queue.counts.later == 0
