@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
@@ -222,17 +223,12 @@ def build_request(request: Request, samples: pd.DataFrame) -> Request:
     """A request in terms of what a campaign has measured with the native client; the nearest size, where several are.
 
     Of several tools that measured it the one with the most samples is taken, by name where they are equally many.
-    Raises `UsageError` when files per second are asked for and bytes were measured, or by another tool than the
-    request's, and `DataError` when the campaign has no valid sample of that workload.
+    Raises `UsageError` when files per second are asked for and bytes were measured, or a tool that did not measure it,
+    and `DataError` when the campaign has no valid sample of that workload.
     """
     wanted = request.nominal_file_size_bytes
     rows = valid_samples(native_only(samples))
     rows = rows[rows["operation"].astype(str).isin(list(OPERATIONS[request.operation]))]
-    known = rows["tool"].astype(str)
-    if request.tool and request.tool not in set(known):
-        tools = ", ".join(sorted(set(known))) or "no tool at all"
-        raise UsageError(f"--tool: expected one that measured {request.operation}: {tools}; found {request.tool!r}")
-    rows = rows[known == request.tool] if request.tool else rows
     found = rows[same_size(rows["nominal_file_size_bytes"], wanted)]
     if found.empty:
         sizes = sorted({int(each) for each in rows["nominal_file_size_bytes"]})
@@ -242,20 +238,22 @@ def build_request(request: Request, samples: pd.DataFrame) -> Request:
             f"the campaign has these sizes: {has}. Sizes between are not guessed: measure that size, or ask for one "
             "that was measured"
         )
-    distance = (found["nominal_file_size_bytes"].astype(float) / wanted - 1).abs()
-    fewer = found["tool"].astype(str).map(-found["tool"].astype(str).value_counts())
-    order = ["_fewer", "tool", "_distance", "operation"]
-    nearest = found.assign(_distance=distance, _fewer=fewer).sort_values(order).iloc[0]
-    size, files = int(nearest["nominal_file_size_bytes"]), counts_files(str(nearest["tool"]))
+    samples_of = Counter(found["tool"].astype(str))
+    tool = request.tool or min(samples_of, key=lambda name: (-samples_of[name], name))
+    if tool not in samples_of:
+        raise UsageError(f"--tool: expected one that measured it: {', '.join(sorted(samples_of))}; found {tool!r}")
+    own = found[found["tool"].astype(str) == tool]
+    distance = (own["nominal_file_size_bytes"].astype(float) / wanted - 1).abs()
+    nearest = own.assign(_distance=distance).sort_values(["_distance", "operation"]).iloc[0]
+    size, files = int(nearest["nominal_file_size_bytes"]), counts_files(tool)
     typed = request.wanted_rate
     if typed is not None and typed.files and not files:
         expected = f"bytes per second for files of {format_size(size)}, such as '5 GB/s'"
         raise UsageError(f"--throughput: expected {expected}, found {typed.text!r}")
-    others = sorted(set(found["tool"].astype(str)) - {str(nearest["tool"])})
     return replace(
         request,
-        tool=str(nearest["tool"]),
-        other_tools=tuple(others),
+        tool=tool,
+        other_tools=tuple(sorted(samples_of.keys() - {tool})),
         operation=str(nearest["operation"]),
         nominal_file_size_bytes=size,
         quantity="files_per_s" if files else "throughput_bytes_per_s",

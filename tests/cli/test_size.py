@@ -102,7 +102,7 @@ def test_of_two_tools_the_one_with_more_samples_counts_or_the_named_one(
     assert found == ["iozone", "fio"]
     refused = run(raw, *size, "--tool", "smallfiles")
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "that measured write: fio, iozone, smallfile; found 'smallfiles'" in " ".join(refused.stderr.split())
+    assert "that measured it: fio, iozone; found 'smallfiles'" in " ".join(refused.stderr.split())
 
 
 def test_small_files_are_sized_in_files_or_bytes(raw: Path) -> None:
