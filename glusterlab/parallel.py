@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import re
 import socket
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from multiprocessing import current_process, get_context, parent_process
+from multiprocessing import parent_process
+from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.process import BaseProcess
 from threading import Thread
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from glusterlab.errors import GlusterlabError, UsageError
@@ -62,20 +66,27 @@ def run(
                 yield result, more
 
 
-def refuse_second_start() -> None:
-    """Refuse work in a process that `run` has only just started: script and process would wait for each other."""
-    # what multiprocessing itself asks in such a case
-    if getattr(current_process(), "_inheriting", False):
-        raise UsageError(
-            "the tables are made by several processes, each of which reads the script that started them: put what it "
-            "does below `if __name__ == '__main__':`"
-        )
+class _Process(SpawnProcess):
+    """A process that does not read the script which started it, and so cannot begin that anew: jobs need none of it."""
+
+    @staticmethod
+    def _Popen(process: BaseProcess) -> Any:  # noqa: N802
+        script = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            return SpawnProcess._Popen(process)
+        finally:
+            sys.modules["__main__"] = script
+
+
+class _Context(SpawnContext):
+    Process = _Process
 
 
 @contextmanager
 def _processes(count: int) -> Iterator[tuple[Executor, int]]:
     # spawn: a notebook's kernel has threads, and a fork of those can hang
-    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_end_with_parent)
+    pool = ProcessPoolExecutor(count, mp_context=_Context(), initializer=_end_with_parent)
     try:
         yield pool, count
     except BrokenProcessPool as error:

@@ -1,6 +1,6 @@
 """The interactive page of samples over time: one HTML file without server, network or library.
 
-A policy in the page keeps it from loading anything, and all names of hosts and devices are put into it as text.
+Its policy keeps it from loading anything; names of hosts and devices are text.
 """
 
 from __future__ import annotations

@@ -1,17 +1,19 @@
 """The page figures/<campaign>/index.html: every figure and table with its caption, and what was not measured.
 
-A section of the page is a notebook; its title and question are the first heading and paragraph of the executed
-notebook. The page holds no date: the same files give the same bytes.
+A section is a notebook, with its first heading and question. The page holds no date: the same files, the same bytes.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -73,11 +75,14 @@ _WORDS = {"fig": "Figure", "tab": "Table"}
 
 
 def collect(
-    folder: Path, made_by: Mapping[str, str], earlier: Collection[str] = ()
+    folder: Path,
+    made_by: Mapping[str, str],
+    earlier: Collection[str] = (),
+    shown: Mapping[str, tuple[str, bool]] = MappingProxyType({}),
 ) -> tuple[list[Figure], list[NotMeasured]]:
     """The figures and tables in a folder, and those that were not measured: by number, then the project's own.
 
-    ``made_by`` has the notebook that made a file, by the file's name; files in ``earlier`` are of an earlier run.
+    `made_by` has the notebook of a file, else it is as `shown_in` found it; files in `earlier` are of an earlier run.
     """
     figures: list[Figure] = []
     missing: list[NotMeasured] = []
@@ -88,7 +93,8 @@ def collect(
         caption = _caption(folder / f"{name}.json")
         title = str(caption.get("title") or output.slug.replace("-", " ").capitalize())
         if caption.get("reason"):
-            missing.append(NotMeasured(label, title, str(caption["reason"]), made_by.get(f"{name}.json", "")))
+            before, _ = shown.get(": ".join(part for part in (label, title) if part), ("", False))
+            missing.append(NotMeasured(label, title, str(caption["reason"]), made_by.get(f"{name}.json", before)))
             continue
         pictures = [f"{name}.{suffix}" for suffix in PICTURES if (folder / f"{name}.{suffix}").is_file()]
         numbers = folder / f"{name}.csv"
@@ -97,6 +103,8 @@ def collect(
             continue
         files = (*pictures, *([numbers.name] if numbers.is_file() else []))
         text = _text(numbers)
+        known = made_by.get(files[0])
+        before, noted = shown.get(name, ("", True)) if known is None else (known, True)
         figures.append(
             Figure(
                 name=name,
@@ -108,8 +116,8 @@ def collect(
                 picture="" if is_table else pictures[0],
                 files=files,
                 table=Table.whole(text) if is_table else Table.numbers(text),
-                notebook=made_by.get(files[0], str(caption.get("notebook") or "")),
-                earlier=files[0] in earlier,
+                notebook=before,
+                earlier=noted and files[0] in earlier,
                 page=f"{name}.{PAGE}" if (folder / f"{name}.{PAGE}").is_file() else "",
             )
         )
@@ -117,12 +125,28 @@ def collect(
     return sorted(figures, key=lambda figure: not figure.label and not figure.picture), missing
 
 
-def chapters(folder: Path, figures: Collection[Figure], missing: Collection[NotMeasured]) -> list[Chapter]:
-    """Figures and what is missing by notebook (executed ones lie in ``notebooks/``); what no known one made is last."""
+_PARTS = re.compile(r'<section id="(.*?)"|<article id="(.*?)"(.*?)</article>|<dt>(.*?)</dt>', re.DOTALL)
+
+
+def shown_in(page: Path, notebooks: Path) -> dict[str, tuple[str, bool]]:
+    """The notebook under which a page has a figure, or words of one not measured; and whether as an earlier one."""
+    found, chapter = {}, ""
+    for section, figure, article, words in _PARTS.findall(_text(page)):
+        chapter = section or chapter
+        if (name := figure or unescape(words)) and (notebooks / f"{chapter}.ipynb").is_file():
+            found[name] = chapter, 'class="note"' in article
+    return found
+
+
+def chapters(
+    folder: Path, figures: Collection[Figure], missing: Collection[NotMeasured], sources: Path = Path()
+) -> list[Chapter]:
+    """Figures and what is missing by notebook (executed, else that of `sources`); what no known one made is last."""
     names = {figure.notebook for figure in figures} | {entry.notebook for entry in missing}
     found = []
     for name in sorted(names, key=lambda name: (not name, name)):
-        title, question = _opening(folder / "notebooks" / f"{name}.ipynb") if name else ("", "")
+        places = [place / f"{name}.ipynb" for place in (folder / "notebooks", sources) if name]
+        title, question = next(filter(any, map(_opening, places)), ("", ""))
         title = title or name.lstrip("0123456789-").replace("-", " ").capitalize() or "Other figures"
         own = tuple(figure for figure in figures if figure.notebook == name)
         found.append(Chapter(name, title, question, own, tuple(entry for entry in missing if entry.notebook == name)))
@@ -197,15 +221,18 @@ def write_index(
     made_by: Mapping[str, str],
     failed: Collection[str] = (),
     earlier: Collection[str] = (),
+    sources: Path = Path(),
 ) -> Path:
     """Write ``index.html`` into the figures folder of ``raw/<campaign>``, and return its path.
 
-    ``digest`` is that of the manifest; ``made_by`` has the notebook that made a file, by the file's name; files in
-    ``earlier`` are of an earlier run, and the notebooks that ``failed`` did so now.
+    `digest` is that of the manifest; `made_by` has the notebook of a file; files in `earlier` are of an earlier run.
+    What nobody is known to have made stays under the notebook, of those in `sources`, under which the page had it.
     """
-    figures, missing = collect(folder, made_by, earlier)
+    path = folder / "index.html"
+    figures, missing = collect(folder, made_by, earlier, shown_in(path, sources))
     campaign = _specification(raw / "campaign.yaml")
     missing += of_study(raw.parent / "published" / str(campaign.get("study") or NO_STUDY), [*figures, *missing])
+    shown: list[Figure | NotMeasured] = [*figures, *missing]
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -222,12 +249,11 @@ def write_index(
         imported=campaign.get("origin") == "imported",
         testbed=bool(_specification(raw / "cluster.yaml").get("testbed")),
         digest=digest[:12],
-        chapters=chapters(folder, figures, missing),
+        chapters=chapters(folder, figures, missing, sources),
         count=_count(figures),
-        notebooks=sorted(set(made_by.values())),
+        notebooks=sorted({*made_by.values(), *(part.notebook for part in shown if part.notebook)}),
         failed=sorted(failed),
     )
-    path = folder / "index.html"
     partial = folder / ".index.html.partial"
     partial.write_text(page, encoding="utf-8")
     return partial.replace(path)

@@ -32,10 +32,7 @@ _READS_AS_NUMBER = re.compile(r"|nan|[-+]?(\d[\d,]*)?\.?\d+(e[-+]?\d+)?( ?%)?", 
 
 @dataclass(frozen=True)
 class Table:
-    """What is shown of a CSV file: `numeric` columns hold numbers only, `same` are left out with their one value.
-
-    `more` is the number of rows that only the CSV file has.
-    """
+    """What is shown of a CSV file: `same` has columns with their one value; `more` rows are in the file alone."""
 
     header: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()

@@ -135,7 +135,10 @@ def draw_workers_and_limits(
     shown = comparable(table)
     if not shown.two_axes:
         curves = curves.assign(limit=curves["limit"] * curves["scale"])
-        fits = fits.assign(fitted=fits["fitted"] * _scales(table, fits))
+        names = ["series", "operation"]
+        scales = table.drop_duplicates(names)[[*names, "scale"]].astype(dict.fromkeys(names, str))
+        scale = fits[names].astype(str).merge(scales, how="left", on=names)["scale"].astype(float).fillna(1.0)
+        fits = fits.assign(fitted=fits["fitted"] * scale.to_numpy())
     drawn = shown.table.assign(
         _family=[
             f"{row['type']} on {BACKING_LABELS.get(str(row['kind']), str(row['kind']))}" for _, row in table.iterrows()
@@ -199,14 +202,6 @@ def _top(rows: pd.DataFrame, factor: float, stated: pd.Series, *, far: bool) -> 
         levels = (stated[rows.index] / rows["scale"].astype(float)).fillna(0.0)
         top = max(top, float(levels.max()) * factor * 1.1)
     return top
-
-
-def _scales(table: pd.DataFrame, fits: pd.DataFrame) -> pd.Series:
-    """The scale of the curve that each row of the fitted law is of."""
-    names = ["series", "operation"]
-    scales = table.drop_duplicates(names)[[*names, "scale"]].astype(dict.fromkeys(names, str))
-    found = fits[names].astype(str).merge(scales, how="left", on=names)["scale"].astype(float).fillna(1.0)
-    return found.set_axis(fits.index)
 
 
 def _limit_words(table: pd.DataFrame, *, drawn: bool) -> list[str]:

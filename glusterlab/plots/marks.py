@@ -30,11 +30,6 @@ def interval_on_bar(axes: Axes, place: float, low: float, high: float) -> None:
     axes.hlines(place, low, high, color=INK, linewidth=1.2, zorder=2)
 
 
-def dots_on_bar(axes: Axes, place: float, values: Sequence[float]) -> None:
-    """The samples behind a horizontal bar as small circles."""
-    axes.plot(values, [place] * len(values), "o", ms=2.6, mfc="white", mec=INK, mew=0.5, zorder=3)
-
-
 def sample_dots(
     axes: Axes, at: float, values: Sequence[float], colour: str, *, alpha: float = 0.35, size: float = 4
 ) -> None:

@@ -22,7 +22,8 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | 
     """A bar per row of `efficiency`: mean, 95 % interval, samples as circles, the guide's number."""
     for place, row in enumerate(rows.to_dict("records")):
         marks.bar(axes, place, row["mean"] * factor, row_style(row))
-        marks.dots_on_bar(axes, place, split_values(row["values"], factor))
+        values = split_values(row["values"], factor)
+        axes.plot(values, [place] * len(values), "o", ms=2.6, mfc="white", mec=INK, mew=0.5, zorder=3)
         marks.interval_on_bar(axes, place, row["low"] * factor, row["high"] * factor)
         guide = row["published"] * factor / row["scale"]
         if guide == guide:
@@ -34,19 +35,15 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | 
         marks.words_at_right(
             axes, place, f"{text}, {worker_count(row['workers'])}" + f" {RISING}" * row["still_rising"]
         )
-    _draw_guide_line(axes, rows, factor)
-    marks.rows_axis(axes, list(rows["series"]) if names is None else names)
-    axes.tick_params(axis="x", color=GREY)
-
-
-def _draw_guide_line(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
-    """A number that the guide states for no layout of its list: a line over the bars of all that it may be of."""
-    values = (rows["published_any"].astype(float) / rows["scale"].astype(float)).to_numpy() * factor
-    for value in sorted(set(values[~np.isnan(values)])):
-        places = np.flatnonzero(values == value)
+    # of no layout of the guide's list: over the bars of all that it may be of
+    stated = (rows["published_any"].astype(float) / rows["scale"].astype(float)).to_numpy() * factor
+    for value in sorted(set(stated[~np.isnan(stated)])):
+        places = np.flatnonzero(stated == value)
         top = -0.62 if places[0] == 0 else places[0] - 0.45
         axes.vlines(value, top, places[-1] + 0.45, color=INK, linewidth=0.9, linestyle=marks.DASHED, zorder=2.5)
         marks.words(axes, ANY_LAYOUT, (value, top), (3, 0), ha="left", va="bottom", color=INK, annotation_clip=False)
+    marks.rows_axis(axes, list(rows["series"]) if names is None else names)
+    axes.tick_params(axis="x", color=GREY)
 
 
 def right_end(summary: pd.DataFrame, factor: float) -> float:

@@ -108,18 +108,13 @@ def draw_gap(figure: Frame, table: pd.DataFrame, sizes: list[int]) -> None:
             axes.plot([at], [value], style.marker, color=style.colour, markerfacecolor=face)
     axes.axhline(1, color=GREY, linewidth=0.8, zorder=1)
     marks.words(axes, "as fast as writes", (0, 1), (3, 2), xycoords=("axes fraction", "data"), ha="left", color=GREY)
-    _ratio_axis(axes, table)
-    sizes_axis.draw(axes)
-    axes.set_xlabel("file size")
-    axes.set_ylabel("read / write")
-
-
-def _ratio_axis(axes: Axes, rows: pd.DataFrame) -> None:
-    """A logarithmic axis with ticks at 1, 1.5, 2, 3, 5 and 7 of each decade."""
-    drawn = [rows[name].dropna() for name in ("ratio", "ratio_low", "ratio_high", "published_ratio")]
+    drawn = [table[name].dropna() for name in ("ratio", "ratio_low", "ratio_high", "published_ratio")]
     ends = [*pd.concat(drawn), 0.8, 1.25]
     low, high = min(ends) / 1.15, max(ends) * 1.15
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     axes.set_yscale("log")
     marks.number_ticks(axes, "y", [step * 10.0**decade for decade in decades for step in (1, 1.5, 2, 3, 5, 7)])
     axes.set_ylim(low, high)
+    sizes_axis.draw(axes)
+    axes.set_xlabel("file size")
+    axes.set_ylabel("read / write")

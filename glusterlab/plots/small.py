@@ -109,7 +109,14 @@ def draw_file_sizes(figure: Frame, table: pd.DataFrame) -> None:
         text = "\n".join(_written_words(row) for _, row in rows.iterrows())
         beside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False, "va": "center"}
         axes.annotate(text, (1.02, place), fontsize=7, color=_HERE if rows["tool"].iloc[0] else GREY, **beside)
-    _draw_size_line(axes, table, names)
+    # the line through the sizes of the study that lie on it
+    studied = table[table["use_case"] != ""].drop_duplicates("label")
+    line = studied[studied["on_line"].astype(bool)]
+    if len(line) >= 2:
+        places = np.array([names.index(str(name)) for name in line["label"]], dtype=float)
+        slope, start = np.polyfit(places, np.log2(line["nominal_file_size_bytes"].astype(float)), 1)
+        ends = np.array([0.0, places.max()])
+        axes.plot(2 ** (start + slope * ends), ends, color=GREY, linewidth=0.9, zorder=0.5)
     uses = table.drop_duplicates("label")[["label", "use_case"]].astype(str)
     axes.set_yticks(range(len(names)), ["\n".join(filter(None, row)) for row in uses.itertuples(index=False)])
     axes.set_ylim(-0.6, len(names) - 0.4)
@@ -124,17 +131,6 @@ def draw_file_sizes(figure: Frame, table: pd.DataFrame) -> None:
     axes.set_xticks(ticks, [format_size(round(tick)) for tick in ticks])
     axes.tick_params(axis="x", labelsize=7)
     axes.set_xlabel("file size, logarithmic")
-
-
-def _draw_size_line(axes: Axes, table: pd.DataFrame, names: list[str]) -> None:
-    """The logarithmic line through the sizes of the study that lie on it."""
-    studied = table[table["use_case"] != ""].drop_duplicates("label")
-    line = studied[studied["on_line"].astype(bool)]
-    if len(line) >= 2:
-        places = np.array([names.index(str(name)) for name in line["label"]], dtype=float)
-        slope, start = np.polyfit(places, np.log2(line["nominal_file_size_bytes"].astype(float)), 1)
-        ends = np.array([0.0, places.max()])
-        axes.plot(2 ** (start + slope * ends), ends, color=GREY, linewidth=0.9, zorder=0.5)
 
 
 def draw_shares(figure: Frame, table: pd.DataFrame) -> None:

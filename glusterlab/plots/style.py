@@ -6,9 +6,10 @@ Replicated volumes are blue, dispersed ones orange to yellow. In grey the layout
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from glusterlab.analysis.select import split_values
+from glusterlab.errors import DataError
 from glusterlab.stats import MIN_SAMPLES
 from glusterlab.units import format_size
 
@@ -33,6 +35,7 @@ _STYLE = Path(__file__).with_name("house.mplstyle")
 INK, GREY, PALE = "#222222", "#6b6b6b", "#d9d9d9"
 
 _TITLE_IN, _LINE_IN, _FOOTER_IN = 0.34, 0.18, 0.30
+_LEFT, _TITLE_LINE_IN = 0.012, 0.20
 _CHARACTER_IN, _MARK_IN = 0.058, 0.45
 """Widths in a key: of a letter on average, and of a mark with the room around it."""
 
@@ -87,6 +90,10 @@ IMPORTED = "imported, conditions not recorded"
 """What figures say of a campaign that others measured."""
 
 
+MODEL = ("scale", "operations_limited", "file_size_bytes", "nominal_file_size_bytes")
+"""Columns by which a footer says what stands for what on a scale model."""
+
+
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """Where a figure's numbers come from, for its footer.
@@ -103,10 +110,12 @@ class Provenance:
     half_width: float | None = None
 
     def footer(self, summary: pd.DataFrame) -> str:
-        """The footer line: campaign, release, n, digest, what an import lacks, and on a testbed what stands for what.
-
-        Uses ``n``, ``scale``, ``operations_limited``, ``file_size_bytes`` and ``nominal_file_size_bytes``.
-        """
+        """The footer line of a table with ``n``, and on a testbed the columns `MODEL`; DataError when it lacks any."""
+        needed = ("n", *(MODEL if self.testbed else ()))
+        if lacking := [name for name in needed if name not in summary]:
+            columns, found = ", ".join(lacking), ", ".join(map(str, summary.columns)) or "none"
+            advice = "add them, set `rows` of the frame to the rows behind the figure, or give it a `footer`"
+            raise DataError(f"the footer of a figure: expected also the columns {columns}, found {found}; {advice}")
         n = n_words(summary["n"])
         if self.half_width is not None:
             n += f", repeated until ± {100 * self.half_width:g} %"
@@ -153,8 +162,7 @@ def house_style() -> AbstractContextManager[None]:
 class Frame:
     """A figure of house style while it is drawn, made without pyplot: nothing stays open, nothing is shown by itself.
 
-    `subtitle` has lines that say how to read it; `key` has marks with names; `rows` are those behind the footer, where
-    they are not the table that is saved with the figure; `saved` is what became of it.
+    `rows` are those behind the footer, where they are not the table that is saved; `saved` is what became of it.
     """
 
     def __init__(self, title: str) -> None:
@@ -200,29 +208,59 @@ class Frame:
         longest = max((len(str(line.get_label())) for line in self.key), default=0)
         columns = max(1, min(len(self.key), int(WIDTH_IN / (longest * _CHARACTER_IN + _MARK_IN))))
         rows_of_key = -(-len(self.key) // columns)
-        head = _TITLE_IN + _LINE_IN * len(self.subtitle) + (_LINE_IN * rows_of_key + 0.08) * bool(self.key)
+        title = self._lines(self.title, fontsize=11, fontweight="bold")
+        subtitle = [part for line in self.subtitle for part in self._lines(line, fontsize=8)]
+        top = _TITLE_IN + _TITLE_LINE_IN * (len(title) - 1)
+        head = top + _LINE_IN * len(subtitle) + (_LINE_IN * rows_of_key + 0.08) * bool(self.key)
         height = head + self._height + _FOOTER_IN
         figure = self.figure
         figure.set_size_inches(WIDTH_IN, height)
         figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0.0, _FOOTER_IN / height, 1.0, self._height / height)))
-        figure.text(0.012, 1 - 0.10 / height, self.title, fontsize=11, fontweight="bold", va="top")
-        for n, line in enumerate(self.subtitle):
-            y = 1 - (_TITLE_IN + _LINE_IN * n) / height
-            figure.text(0.012, y, line, fontsize=8, color=GREY, va="top")
-        figure.text(0.012, 0.09 / height, _wrapped(footer), fontsize=6.5, color=GREY, va="bottom", linespacing=1.15)
+        for n, line in enumerate(title):
+            y = 1 - (0.10 + _TITLE_LINE_IN * n) / height
+            figure.text(_LEFT, y, line, fontsize=11, fontweight="bold", va="top")
+        for n, line in enumerate(subtitle):
+            figure.text(_LEFT, 1 - (top + _LINE_IN * n) / height, line, fontsize=8, color=GREY, va="top")
+        small = _wrapped(footer, partial(self._share, font={"fontsize": 6.5}))
+        figure.text(_LEFT, 0.09 / height, small, fontsize=6.5, color=GREY, va="bottom", linespacing=1.15)
         if self.key:
-            corner = (0.012, 1 - (head - _LINE_IN * rows_of_key - 0.06) / height)
+            corner = (_LEFT, 1 - (head - _LINE_IN * rows_of_key - 0.06) / height)
             room: dict[str, Any] = {"borderaxespad": 0, "columnspacing": 1.6, "handletextpad": 0.6, "borderpad": 0.0}
             figure.legend(handles=self.key, loc="upper left", bbox_to_anchor=corner, ncols=columns, **room)
         return figure
 
+    def _lines(self, text: str, **font: Any) -> list[str]:
+        share = partial(self._share, font=font)
+        return [text] if share(text) <= 1 - 2 * _LEFT else wrapped(text, 1 - 2 * _LEFT, share)
 
-def _wrapped(footer: str) -> str:
+    def _share(self, line: str, font: Mapping[str, Any]) -> float:
+        """Width of a line, which is more with hinting than that of its outlines, as a share of the figure's."""
+        shown = self.figure.text(0, 0, line, **font)
+        width = shown.get_window_extent().width / self.figure.bbox.width
+        shown.remove()
+        return float(width)
+
+
+def wrapped(text: str, width: float, measure: Callable[[str], float]) -> list[str]:
+    """A text in lines of at most a width, as `measure` finds it; a word that is longer is broken."""
+    lines: list[str] = []
+    for number, word in enumerate(text.replace("\n", " ").split(" ")):
+        if number and measure(f"{lines[-1]} {word}") <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+        while (wide := measure(lines[-1])) > width and len(lines[-1]) > 1:
+            end = max(1, int(0.95 * len(lines[-1]) * width / wide))
+            lines[-1:] = [lines[-1][:end], lines[-1][end:]]
+    return lines
+
+
+def _wrapped(footer: str, share: Callable[[str], float]) -> str:
     """A footer in lines that are no longer than a figure is wide, broken between its parts."""
     lines = [""]
     for part in footer.split(" · "):
         joined = f"{lines[-1]} · {part}" if lines[-1] else part
-        if lines[-1] and len(joined) > 146:
+        if lines[-1] and (len(joined) > 146 or share(joined) > 1 - _LEFT):
             lines.append(part)
         else:
             lines[-1] = joined
@@ -258,11 +296,7 @@ def top_of(summary: pd.DataFrame, factor: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """A table whose values can be drawn on one axis.
-
-    `scale` is that of the second axis, on which published numbers are, 1 where there is none; `words` go behind the
-    unit of the axis; `note` is for the subtitle where values are not those that were measured.
-    """
+    """A table for one axis, and the scale of a second one with published numbers, 1 for none; `words`: after a unit."""
 
     table: pd.DataFrame
     scale: float

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -13,7 +13,7 @@ from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import TextPath
 
 from glusterlab.analysis.describe import link_words
-from glusterlab.plots.style import GREY, INK, PALE, WIDTH_IN, Frame, scale_words
+from glusterlab.plots.style import GREY, INK, PALE, WIDTH_IN, Frame, scale_words, wrapped
 from glusterlab.units import short_number
 
 _SERVER, _CLIENT, _BAND, _DISK = "#cfdcec", "#ececec", "#1f4e89", "#6f8fb5"
@@ -22,11 +22,6 @@ _MIDDLE = (_LEFT + WIDTH_IN - _MARGIN) / 2
 _PAGE_IN = WIDTH_IN - 2 * _MARGIN - 0.06
 _SMALL = 7
 """Points of the text in drawings."""
-
-
-def _shown_hosts(names: Sequence[str]) -> list[str | None]:
-    """The hosts that are drawn one by one: of more than 12 the first few and the last, None where some are left out."""
-    return list(names) if len(names) <= 12 else [*names[:6], None, names[-1]]
 
 
 def _short_name(name: str, width: float) -> str:
@@ -40,17 +35,6 @@ def _short_name(name: str, width: float) -> str:
 def text_width(text: str, size: float = _SMALL) -> float:
     """Inches that a text takes in the font of figures, at a size in points."""
     return float(TextPath((0, 0), text, size=size).get_extents().width) / 72 if text.strip() else 0.0
-
-
-def wrapped(text: str, width: float, size: float = _SMALL) -> list[str]:
-    """A text in lines of at most this many inches; a word that is longer has a line of its own."""
-    lines: list[str] = []
-    for word in text.split():
-        if lines and text_width(f"{lines[-1]} {word}", size) <= width:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
-    return lines
 
 
 def draw_pool(figure: Frame, hosts: pd.DataFrame, *, mount: str, testbed: bool, scales: Iterable[float] = ()) -> None:
@@ -77,7 +61,7 @@ def draw_bed(figure: Frame, hosts: pd.DataFrame, *, switch: str, testbed: bool, 
     notes = []
     for role, rows in (("server", servers), ("client", clients)):
         if known := "; ".join(filter(None, map(str, rows[["model", "parts"]].iloc[0]))):
-            notes += wrapped(f"A {role} {'stands for' if testbed else 'is'} {known}.", _PAGE_IN)
+            notes += wrapped(f"A {role} {'stands for' if testbed else 'is'} {known}.", _PAGE_IN, text_width)
     fabric = switch or "switch"
     if testbed:
         fabric = "a bridge on this machine" + (f", stands for {switch}" if switch else ", in place of a switch")
@@ -97,7 +81,7 @@ def _hosts_and_band(
     """Clients above a band, servers below it, notes at the bottom; returns where the band and the hosts are."""
     servers, clients = _roles(hosts)
     if bricks := str(servers["bricks"].iloc[0]):
-        notes = notes + wrapped(f"Bricks of a server, by backing: {bricks}.", _PAGE_IN)
+        notes = notes + wrapped(f"Bricks of a server, by backing: {bricks}.", _PAGE_IN, text_width)
     tall = _Slots.of(servers).height
     height = 0.30 + gap + thick + gap + tall + _LINE_IN * len(notes) + 0.30
     axes = _canvas(figure, height)
@@ -119,11 +103,17 @@ _MODEL_ROWS |= {"raid_controller": "RAID controller", "nvme": "NVMe drives"}
 
 def draw_server_models(figure: Frame, models: pd.DataFrame, *, testbed: bool) -> None:
     """The kinds of server side by side, as a table; `models` is from `server_models_table`, at least one row."""
-    columns = [_model_cells(row) for row in models.to_dict("records")]
+    columns = []
+    for model in models.to_dict("records"):
+        one, raw = float(model["disk_capacity_bytes"]), float(model["raw_capacity_bytes"])
+        known = "" if math.isnan(raw) else f"{_terabytes(raw)} ({int(model['disks'])} x {_terabytes(one)})"
+        columns.append(
+            {"name": str(model["name"]), **{key: str(model.get(key, "")) for key in _MODEL_ROWS}, "capacity": known}
+        )
     rows = [(key, words) for key, words in _MODEL_ROWS.items() if any(column[key] for column in columns)]
-    label_in = 1.35
+    label_in, wide = 1.35, partial(text_width, size=8)
     width = (_PAGE_IN - label_in) / len(columns)
-    cells = [[wrapped(column[key] or "not stated", width - 0.15, 8) for column in columns] for key, _ in rows]
+    cells = [[wrapped(column[key] or "not stated", width - 0.15, wide) for column in columns] for key, _ in rows]
     heights = [0.12 + _LINE_IN * max(len(lines) for lines in row) for row in cells]
     height = 0.34 + sum(heights) + 0.1
     figure.subtitle = ["As cluster.yaml describes them."]
@@ -143,12 +133,6 @@ def draw_server_models(figure: Frame, models: pd.DataFrame, *, testbed: bool) ->
                 colour = GREY if part == "not stated" else INK
                 _text(axes, x, y - 0.13 - _LINE_IN * line, part, left=True, fontsize=8, color=colour)
         y -= tall
-
-
-def _model_cells(row: dict[Any, Any]) -> dict[str, str]:
-    one, raw = float(row["disk_capacity_bytes"]), float(row["raw_capacity_bytes"])
-    known = "" if math.isnan(raw) else f"{_terabytes(raw)} ({int(row['disks'])} x {_terabytes(one)})"
-    return {"name": str(row["name"]), **{key: str(row.get(key, "")) for key in _MODEL_ROWS}, "capacity": known}
 
 
 def _terabytes(size: float) -> str:
@@ -188,7 +172,9 @@ class _Slots(NamedTuple):
 
     @classmethod
     def of(cls, hosts: pd.DataFrame) -> _Slots:
-        shown = _shown_hosts([str(name) for name in hosts["host"]])
+        names: list[str | None] = [str(name) for name in hosts["host"]]
+        # of many the first few and the last
+        shown = names if len(names) <= 12 else [*names[:6], None, names[-1]]
         slot = (WIDTH_IN - _MARGIN - _LEFT) / len(shown)
         width = min(0.92 * slot, 1.1)
         disks = int(hosts["disks"].max())

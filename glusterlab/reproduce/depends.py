@@ -29,15 +29,13 @@ from glusterlab.store.manifest import MANIFEST
 SHARED = ("notebooks", "runbooks", "raw/published")
 """What of a project a notebook may read besides its campaign."""
 
+INDEX = "index.html"
 MAX_SHARED_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
 class Task:
-    """A notebook that is due.
-
-    `name`: ``<campaign>/<notebook>``. `key`: what it depends on, as it is now. `retell`: only its text changed.
-    """
+    """A notebook that is due; `key`: what it depends on, as it is now; `retell`: only its text changed."""
 
     name: str
     source: NotebookSource
@@ -54,9 +52,8 @@ class Task:
 class Campaign:
     """A campaign whose raw files are as its manifest has them, and what is to be done for it.
 
-    `figures`: ``figures/<campaign>``. `baseline`: whose rates are the limits in its figures. `changed`: the state is to
-    be written although no notebook runs. `checked`: the tables were just brought up to date. `undrawn`: tools of its
-    samples that no notebook names.
+    `changed`: the state is to be written although no notebook runs. `checked`: the tables were just brought up to date.
+    `undrawn`: tools of its samples that no notebook names.
     """
 
     project: Path
@@ -74,10 +71,7 @@ class Campaign:
 
     @classmethod
     def open(cls, project: Path, raw: Path, figures: Path, notebooks: Sequence[Path]) -> Campaign:
-        """Check a campaign's raw files, and those of its baseline, and read what is remembered of its figures.
-
-        Raises RawStoreError when files are not those of the manifest, SpecError when cluster.yaml is none.
-        """
+        """Check its raw files and its baseline's; RawStoreError when they are not the manifest's."""
         state = State.read(figures / STATE)
         digest, signatures = check_raw(raw, state.raw)
         cluster = raw / "cluster.yaml"
@@ -105,10 +99,7 @@ class Campaign:
         return {"campaign": where, "figures": f"figures/{self.name}"}
 
     def plan(self, environment: Mapping[str, str], force: bool) -> tuple[list[str], list[Failure]]:
-        """Put notebooks that are due into `tasks`; names of those that are not, and those that cannot be run at all.
-
-        `environment`: what all notebooks depend on. `force`: all are due.
-        """
+        """Put notebooks that are due into `tasks`; names of those that are not, and those that cannot be run at all."""
         unchanged, failed = [], []
         named: set[str] = set()
         for path in self.notebooks:
@@ -131,15 +122,21 @@ class Campaign:
         self.tasks.sort(key=lambda task: -task.source.weight)
         return unchanged, failed
 
-    def earlier(self, environment: Mapping[str, str]) -> list[str]:
-        """Files of figures that are not of the raw files, the library and the notebooks as they are now."""
+    def noted(self, environment: Mapping[str, str], failed: Sequence[str] = ()) -> dict[str, list[str]]:
+        """What the page says: notebooks that failed, files of figures that are not of everything as it is now."""
         current: set[str] = set()
         for name, entry in self.state.notebooks.items():
             with suppress(GlusterlabError):
                 source = NotebookSource.read(self.project / "notebooks" / f"{name}.ipynb")
                 if self._key(environment, source) == entry["key"]:
                     current.update(entry["outputs"])
-        return [path.name for path in output_files(self.figures) if path.name not in current]
+        earlier = [path.name for path in output_files(self.figures) if path.name not in current]
+        return {"failed": list(failed), "earlier": earlier}
+
+    def page_is_stale(self, noted: Mapping[str, list[str]]) -> bool:
+        """Whether the page is not that of this state, or says something else."""
+        page = self.figures / INDEX
+        return not page.is_file() or file_digest(page) != self.state.index or noted != self.state.noted
 
     def shared_files(self) -> dict[str, bytes]:
         """Files of the project that its notebooks may read, by the paths that they have below it, also as links."""

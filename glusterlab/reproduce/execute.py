@@ -1,10 +1,8 @@
 """One notebook, executed by papermill in a process and a folder of its own, with this interpreter as its kernel.
 
 The folder is a view of the project: its notebooks, runbooks and published numbers, the campaign, and an empty figures
-folder that shares only the tables. So a notebook's outputs are known to be its own, and they come back as bytes.
-
-``python -m glusterlab.reproduce.execute JOB.json`` is the other process: it imports as little as it can. Its result is
-a JSON file beside the job; its exit code says nothing.
+folder that shares only the tables: so a notebook's outputs are known to be its own. The process imports as little as it
+can, and leaves its result as a JSON file beside the job; its exit code says nothing.
 """
 
 from __future__ import annotations
@@ -42,10 +40,9 @@ Process = subprocess.Popen[bytes]
 
 @dataclass(frozen=True)
 class Job:
-    """One notebook to execute, or whose text alone is to be rendered again around its outputs.
+    """One notebook to execute; or only to render anew around the outputs of an `executed` one with the same code.
 
-    `source`: the notebook. `folder`: where the executed ``.ipynb``, the ``.html`` and ``result.json`` go.
-    `executed`: an executed notebook with the same code: its outputs are kept and nothing runs.
+    `folder`: where the executed ``.ipynb``, the ``.html`` and ``result.json`` go.
     """
 
     source: str
@@ -63,11 +60,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Result:
-    """How a notebook ended.
-
-    `error`: empty when all went well. `cell`: number of the cell at fault in the source notebook, counted from 1 over
-    all cells. `tag`: the first tag of that cell.
-    """
+    """How a notebook ended: `error` is empty when all went well; `cell` and `tag` as those of a `Failure`."""
 
     error: str = ""
     cell: int | None = None
@@ -139,8 +132,7 @@ def _view(view: Path, parameters: dict[str, str], campaign: Path, tables: Path, 
 def kernel_environment(folder: Path) -> dict[str, str]:
     """Environment in which the kernel ``python3`` is this interpreter, free of what the user configured.
 
-    Kernel specifications of the user or the machine may name another Python: one written into the empty `folder` goes
-    first, beside IPython's profile. What Jupyter leaves among temporary files when it is stopped goes there, too.
+    Its specification goes into the empty `folder`, as do IPython's profile and what Jupyter leaves when it is stopped.
     """
     spec, temporary = folder / "kernels" / KERNEL, folder / "temporary"
     spec.mkdir(parents=True)
@@ -222,10 +214,7 @@ def run(job: Job) -> Result:
 
 @contextmanager
 def without_grammar() -> Iterator[None]:
-    """Spare jsonschema, which nbformat imports, the grammar of international addresses: a second at every start.
-
-    No notebook's schema has such an address to be checked.
-    """
+    """Spare jsonschema, which nbformat imports, a second for the grammar of addresses that no notebook has."""
     name = "rfc3987_syntax"
     if name in sys.modules:
         yield
@@ -281,10 +270,7 @@ def _last_started(target: Path) -> tuple[int | None, str | None]:
 
 
 def retell(source: NotebookNode, executed: NotebookNode) -> NotebookNode:
-    """A notebook with the cells of `source` and the outputs of `executed`, whose code cells are the same.
-
-    The cell with the injected parameters is kept where it was: after the cell tagged ``parameters``.
-    """
+    """A notebook with the cells of `source` and the injected ones and the outputs of `executed`; code is the same."""
     ran = [cell for cell in executed.cells if cell.cell_type == "code"]
     injected = [cell for cell in ran if "injected-parameters" in cell.metadata.get("tags", [])]
     remaining = iter([cell for cell in ran if cell not in injected])

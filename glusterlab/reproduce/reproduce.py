@@ -1,9 +1,8 @@
 """Every notebook, figure and table of a campaign, made again from its raw files; only what changed.
 
 A notebook runs when anything that its results depend on (`depends`) or one of its outputs changed; when only its text
-did, it is written anew around the outputs that it has. Each runs in a process of its own (`execute`), and its outputs
-are put into place only when all of it succeeded. SIGTERM and SIGHUP end a run as Ctrl-C does; SIGKILL leaves folders
-``glusterlab-*`` among the temporary files.
+did, it is written anew around the outputs that it has. Outputs are put into place when all of a notebook succeeded.
+SIGTERM and SIGHUP end a run as Ctrl-C does; SIGKILL leaves folders ``glusterlab-*`` among the temporary files.
 """
 
 from __future__ import annotations
@@ -17,11 +16,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from glusterlab.errors import GlusterlabError, UsageError
 from glusterlab.figures.names import output_files
 from glusterlab.reproduce import execute
-from glusterlab.reproduce.depends import Campaign, Task
+from glusterlab.reproduce.depends import INDEX, Campaign, Task
 from glusterlab.reproduce.state import (
     STATE,
     Failure,
@@ -40,9 +40,6 @@ from glusterlab.store.manifest import MANIFEST
 
 __all__ = ["Failure", "Progress", "ReproduceSummary", "reproduce"]
 
-TABLES = "tables"
-"""Their name in place of a notebook's."""
-
 
 def reproduce(
     raw_paths: Sequence[Path] = (),
@@ -59,13 +56,11 @@ def reproduce(
 
     Campaigns are those of `raw_paths`, or every folder of ``raw/`` that has a manifest and is no baseline; notebooks
     those that are named (``10-large-files`` or ``10``), that a campaign's campaign.yaml names, or that are for its
-    study. `output` gets a folder per campaign, by default the project's ``figures/``; `jobs` is notebooks at a time, by
-    default one per processor. `force` runs also what did not change; `check` runs nothing and says what would run.
-    `progress` is called from several threads, one call at a time. A failing notebook is in ``failed``; the others
-    still finish.
+    study. `output` gets a folder per campaign, by default the project's ``figures/``; `jobs` is notebooks at a time.
+    `force` runs also what did not change; `check` runs nothing and says what would run. `progress` is called from
+    several threads, one call at a time. A failing notebook is in ``failed``; the others still finish.
 
-    Raises UsageError when there is no such campaign or notebook, or none at all; or another run writes the same
-    figures.
+    Raises UsageError when there is no such campaign or notebook, or another run writes the same figures.
     """
     project = project.resolve()
     raws = choose_campaigns(raw_paths, project)
@@ -84,16 +79,13 @@ def reproduce(
         tuple(run.unchanged),
         tuple(run.failed),
         tuple(target / raw.name for raw in raws),
-        tuple(task.name for campaign in campaigns for task in campaign.tasks) if check else (),
+        tuple(name for campaign in campaigns for name in run.stale(campaign)) if check else (),
         tuple(f"{campaign.name}/{tool}" for campaign in campaigns if run.full for tool in campaign.undrawn),
     )
 
 
 class _Run:
-    """One call of `reproduce`: its settings, and what has become of the notebooks so far.
-
-    `full`: the user named no notebooks.
-    """
+    """One call of `reproduce`: its settings, and what has become of the notebooks; `full`: the user named none."""
 
     def __init__(
         self, project: Path, notebooks: list[Path], full: bool, force: bool, progress: Callable[[Progress], None]
@@ -182,7 +174,7 @@ class _Run:
         def progress(_: int, __: int) -> None:
             nonlocal announced
             if not announced:
-                self._report(Progress(campaign.name, TABLES, "started"))
+                self._report(Progress(campaign.name, "tables", "started"))
             announced = True
 
         outcome: Outcome = "ran"
@@ -190,9 +182,9 @@ class _Run:
         try:
             campaign.checked = write(campaign.raw, campaign.tables, progress=progress) is not None
         except (GlusterlabError, OSError) as error:
-            outcome, message = "failed", str(Failure(campaign.name, TABLES, str(error)))
+            outcome, message = "failed", str(Failure(campaign.name, "tables", str(error)))
         if announced:
-            self._report(Progress(campaign.name, TABLES, outcome, time.monotonic() - started, message))
+            self._report(Progress(campaign.name, "tables", outcome, time.monotonic() - started, message))
 
     def _run_one(self, task: Task, campaign: Campaign, files: Mapping[str, bytes]) -> None:
         self._report(Progress(campaign.name, task.notebook, "started"))
@@ -262,18 +254,20 @@ class _Run:
             if "" not in failed:
                 self._fail(Failure(campaign.name, "", str(error)))
 
+    def stale(self, campaign: Campaign) -> list[str]:
+        """What a run would make again: notebooks, else the page, also where a figure is on it that none makes."""
+        page = campaign.page_is_stale(campaign.noted(self.environment)) or (self.full and any(_abandoned(campaign)))
+        return [task.name for task in campaign.tasks] or [f"{campaign.name}/{INDEX}"] * bool(page)
+
     def _tidy(self, campaign: Campaign, failed: list[str]) -> None:
-        state, figures = campaign.state, campaign.figures
         removed = self.full and _remove_abandoned(campaign, keep_figures=bool(failed))
-        noted = {"failed": failed, "earlier": campaign.earlier(self.environment)}
-        index = figures / "index.html"
-        stale = not index.is_file() or file_digest(index) != state.index or noted != state.noted
-        if campaign.tasks or stale or removed:
-            state.noted = noted
+        noted = campaign.noted(self.environment, failed)
+        if campaign.tasks or removed or campaign.page_is_stale(noted):
+            campaign.state.noted = noted
             _write_index(campaign)
             campaign.changed = True
         if campaign.changed:
-            state.write(figures / STATE)
+            campaign.state.write(campaign.figures / STATE)
 
     def _fail(self, failure: Failure, seconds: float = 0.0) -> None:
         with self._lock:
@@ -285,18 +279,23 @@ class _Run:
             self._progress(event)
 
 
+def _abandoned(campaign: Campaign) -> tuple[set[str], list[Path]]:
+    """Notebooks that no longer exist, and figures that no other one makes."""
+    made = campaign.state.notebooks
+    missing = made.keys() - {path.stem for path in campaign.notebooks}
+    kept = {output for name, entry in made.items() if name not in missing for output in entry["outputs"]}
+    return missing, [path for path in output_files(campaign.figures) if path.name not in kept]
+
+
 def _remove_abandoned(campaign: Campaign, *, keep_figures: bool) -> bool:
     """Forget notebooks that no longer exist; remove figures that no notebook makes; true when there were any."""
-    figures, state = campaign.figures, campaign.state
-    missing = state.notebooks.keys() - {path.stem for path in campaign.notebooks}
+    missing, abandoned = _abandoned(campaign)
     for name in missing:
-        del state.notebooks[name]
+        del campaign.state.notebooks[name]
         for suffix in (".ipynb", ".html"):
-            (figures / "notebooks" / f"{name}{suffix}").unlink(missing_ok=True)
+            (campaign.figures / "notebooks" / f"{name}{suffix}").unlink(missing_ok=True)
     if keep_figures:
         return bool(missing)
-    kept = {name for entry in state.notebooks.values() for name in entry["outputs"]}
-    abandoned = [path for path in output_files(figures) if path.name not in kept]
     for path in abandoned:
         path.unlink()
     return bool(missing or abandoned)
@@ -309,8 +308,8 @@ def _write_index(campaign: Campaign) -> None:
     made_by = {
         output: name for name, entry in state.notebooks.items() for output in entry["outputs"] if "/" not in output
     }
-    digest = campaign.digests.whole
-    index = write_index(campaign.raw, campaign.figures, digest=digest, made_by=made_by, **state.noted)
+    about: dict[str, Any] = {"made_by": made_by, "digest": campaign.digests.whole, **state.noted}
+    index = write_index(campaign.raw, campaign.figures, sources=campaign.project / "notebooks", **about)
     state.index = file_digest(index)
 
 
@@ -372,10 +371,7 @@ def runs_on(notebook: Path, study: str, project: Path) -> bool:
 
 
 def choose_notebooks(names: Sequence[str] | None, project: Path) -> list[Path]:
-    """Notebooks of the project by their names or numbers; all by default.
-
-    Raises UsageError when there is none of a name, or none at all.
-    """
+    """Notebooks of the project by their names or numbers; all by default. Raises UsageError when there is none."""
     found = sorted((project / "notebooks").glob("[0-9][0-9]-*.ipynb"))
     if not found:
         raise UsageError(f"no notebook in {project / 'notebooks'}: expected files such as 10-large-files.ipynb")

@@ -110,10 +110,7 @@ class State:
             return cls()
 
     def write(self, path: Path) -> None:
-        """Write the file.
-
-        Raises RawStoreError when it cannot be written.
-        """
+        """Write the file; RawStoreError when it cannot be written."""
         data = {"schema_version": SCHEMA_VERSION, **vars(self)}
         # without indent: a campaign has tens of thousands of raw files, and this is written after every notebook
         write_atomically(path, json.dumps(data, sort_keys=True), durable=False)
@@ -146,10 +143,7 @@ def drop(figures: Path, names: Sequence[str], state: State) -> None:
 
 @contextmanager
 def figures_of(target: Path, own: bool) -> Iterator[Path]:
-    """A folder for figures, held against other runs; elsewhere than in the project only one that this command began.
-
-    Raises UsageError when the folder holds something else, or another run writes it.
-    """
+    """A folder for figures, `held`; elsewhere than in the project UsageError where it holds something else."""
     names = [path.name for path in target.iterdir()] if target.is_dir() and not own else []
     found = [name for name in names if name != "tables" and not name.startswith(".")]
     if found and STATE not in names:
@@ -161,10 +155,7 @@ def figures_of(target: Path, own: bool) -> Iterator[Path]:
 
 @contextmanager
 def held(figures: Path) -> Iterator[None]:
-    """Keep other runs away from a figures folder; one that cannot be written is not held: nothing can be done to it.
-
-    Raises UsageError when another run holds it; the message names its process and host.
-    """
+    """Keep other runs away from a figures folder, one that can be written; UsageError when another run holds it."""
 
     def refuse(holder: str) -> UsageError:
         advice = "wait for it, or end it, then run again"
@@ -189,10 +180,7 @@ def held(figures: Path) -> Iterator[None]:
 
 
 def require_room(figures: Path) -> None:
-    """Try to write into a figures folder: before notebooks run, not when the first of them is done.
-
-    Raises RawStoreError when it cannot be written, or its disk is full.
-    """
+    """Try to write into a figures folder, before notebooks run; RawStoreError when that cannot be done."""
     probe = figures / f".{STATE}.probe"
     try:
         figures.mkdir(parents=True, exist_ok=True)

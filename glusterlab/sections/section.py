@@ -104,9 +104,9 @@ class Section:
 
         ``name`` is the file name without suffix: ``fig05-large-files-by-workers``, or ``extra-...`` for one that the
         study lacks. ``table`` is what is drawn: it becomes the CSV file. Without rows the campaign did not measure it:
-        then ``missing`` says why, and whatever the body drew, or failed to draw, is dropped. ``footer`` replaces the
-        usual one, of the campaign with the samples of the table (or of `Frame.rows`). ``page`` is an HTML page that
-        shows more of the same.
+        then ``missing`` says why, what the body drew is dropped, and so are errors that missing rows explain.
+        ``footer`` replaces the usual one, of the campaign with the samples of the table (or of `Frame.rows`). ``page``
+        is an HTML page that shows more of the same.
 
         Examples
         --------
@@ -121,8 +121,10 @@ class Section:
             frame = Frame(output.titled(title))
             try:
                 yield frame
-            except Exception:
-                if len(table):
+            except Exception as error:
+                if len(table) or not _for_want_of_rows(error, table):
+                    columns = ", ".join(map(str, table.columns)) or "no columns"
+                    error.add_note(f"{name} is drawn from a table of {len(table)} rows with {columns}")
                     raise
             if table.empty:
                 frame.saved = self._not_measured(name, output, title, missing)
@@ -145,7 +147,7 @@ class Section:
         """Save a table (``tab03-...`` or ``extra-...``) as CSV without its index; returns what the notebook shows."""
         output = OutputName.require(name, "tab", "extra")
         if frame.empty:
-            return self._not_measured(name, output, title, missing or "The campaign has nothing to put into it.")
+            return self._not_measured(name, output, title, missing)
         text = to_csv(frame)
         write_caption(self.folder, name, kind="table", title=title, caption=caption)
         path = self.folder / f"{name}.csv"
@@ -156,6 +158,7 @@ class Section:
         """Leave the reason, and no file of an earlier run."""
         for suffix in (*PICTURES, "csv", PAGE):
             (self.folder / f"{name}.{suffix}").unlink(missing_ok=True)
+        reason = reason or "The campaign has nothing to put into it."
         write_caption(self.folder, name, title=title, reason=reason)
         return NotMeasured(output.label, title, reason)
 
@@ -198,6 +201,15 @@ class Section:
             measured = self.baseline and self.baseline.limits(name, scale, operations_limited=limited)
             found[str(row["cell_id"])] = measured or _stated_limits(self.cluster.hardware, backing, scale)
         return found
+
+
+def _for_want_of_rows(error: Exception, table: pd.DataFrame) -> bool:
+    """Whether a table without rows (or columns), or a cluster that is not known, explains an error: no wrong name."""
+    if isinstance(error, AttributeError):
+        return error.obj is None
+    return isinstance(error, IndexError | ValueError | ArithmeticError) or (
+        isinstance(error, KeyError) and table.columns.empty
+    )
 
 
 def _stated_limits(hardware: Hardware, backing: Backing, scale: float) -> Limits:

@@ -121,7 +121,6 @@ def write(
     """
     from filelock import FileLock
 
-    parallel.refuse_second_start()
     store = RawStore.open(local(raw))
     folder = folder_of(raw) if folder is None else folder
     _require_own(folder)

@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import zlib
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import pytest
 
 from glusterlab.analysis.saturation.drilldown import pack
 from glusterlab.figures.drilldown import page_facts, sample_page
+from tests.figures.page import Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((path for name in NAMES if (path := shutil.which(name))), None)
@@ -50,27 +50,10 @@ def page_of(data: dict[str, Any]) -> str:
     return sample_page(data, title=f"night {EVIL}", facts=f"Facts & {EVIL}", footer="night · manifest 0123")
 
 
-class Page(HTMLParser):
-    """Tags, attributes that load something, ids and labels."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.loads: list[str] = []
-        self.ids: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = dict(attrs)
-        self.tags.append(tag)
-        self.loads += [str(values[name]) for name in ("src", "href") if name in values]
-        self.ids += [str(values["id"])] if "id" in values else []
-
-
 def test_the_page_is_one_file_that_loads_nothing(data: dict[str, Any]) -> None:
     text = page_of(data)
     page = Page(text)
-    assert page.loads == []
+    assert page.links == []
     assert not {"img", "link", "iframe"} & set(page.tags)
     assert "default-src 'none'" in text
     assert not re.search(r"fetch\(|XMLHttpRequest|import\(|https?://(?!www\.w3\.org/2000/svg)", text)

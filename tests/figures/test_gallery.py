@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from glusterlab.figures.gallery import chapters, collect, write_index
 from glusterlab.figures.tables import MAX_ROWS, Table
+from tests.figures.page import Page
 
 SVG = "<svg xmlns='http://www.w3.org/2000/svg'/>"
 
@@ -142,26 +142,6 @@ def test_a_page_of_many_figures_stays_small(folder: Path, tmp_path: Path) -> Non
     page = write_index(tmp_path, folder, digest="", made_by={})
     assert page.stat().st_size < 400_000
     assert page.read_text().count("476 more rows") == 50
-
-
-class Page(HTMLParser):
-    """Links, pictures and text of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.links: list[str] = []
-        self.alts: list[str | None] = []
-        self.tags: list[str] = []
-        self.ids: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = dict(attrs)
-        self.tags.append(tag)
-        self.ids += [identity for identity in (values.get("id"),) if identity]
-        self.links += [value for name in ("href", "src") if (value := values.get(name))]
-        if tag == "img":
-            self.alts.append(values.get("alt"))
 
 
 def test_page_is_complete_self_contained_and_repeatable(folder: Path, tmp_path: Path) -> None:

@@ -33,11 +33,20 @@ def drawn(
     footer: str = "",
     **settings: Any,
 ) -> Figure:
-    """What a function draws on a frame, with all that is around it, as a section of a notebook has it."""
+    """What a function draws on a frame, with all that is around it, as a section of a notebook has it: on the page."""
     with house_style():
         frame = Frame("F1  A title")
         draw(frame, table, *arguments, **settings)
-        return frame.finish(footer or provenance.footer(table if frame.rows is None else frame.rows))
+        figure = frame.finish(footer or provenance.footer(table if frame.rows is None else frame.rows))
+        assert_inside_page(figure)
+        return figure
+
+
+def assert_says(figure: Figure, *parts: str, never: Iterable[str] = ()) -> None:
+    """Words that stand on a figure, and those that do not."""
+    shown = words(figure)
+    assert not [part for part in parts if part not in shown]
+    assert not [part for part in never if part in shown]
 
 
 def draw_by_workers(

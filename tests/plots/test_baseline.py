@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from glusterlab.analysis.baselines import PLACE_COLUMNS
 from glusterlab.plots.baseline import baseline_footer, draw_links, draw_rates
 from glusterlab.plots.style import Provenance
-from tests.plots.drawing import REAL, assert_apart, drawn, marked, texts, words
+from tests.plots.drawing import REAL, assert_apart, assert_says, drawn, marked, texts, words
 
 MODEL = Provenance("night", "10.3", "0" * 64, testbed=True)
 
@@ -88,8 +88,7 @@ def test_the_footer_is_of_the_baseline_and_not_of_the_campaign() -> None:
     assert footers == ["pool-baseline · n = 3 · manifest fedcba987654 · scale model 1:200 on one machine"]
     real = disks().assign(scale=1.0, samples=[1, 3, 3, 3, 3, 3])
     figure = on(draw_rates, real, REAL)
-    assert "pool-baseline · n = 1 to 3 · manifest fedcba987654" in words(figure)
-    assert "scale" not in words(figure)
+    assert_says(figure, "pool-baseline · n = 1 to 3 · manifest fedcba987654", never=["scale"])
 
 
 def test_an_axis_that_does_not_start_at_zero_says_so() -> None:

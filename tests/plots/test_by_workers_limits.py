@@ -19,7 +19,7 @@ from tests.plots.drawing import (
     MB,
     NUMBERS,
     REAL,
-    assert_inside_page,
+    assert_says,
     assert_stacked,
     draw_by_workers,
     drawn,
@@ -75,10 +75,7 @@ def test_each_family_has_its_panels_with_curves_and_limits() -> None:
     shown = words(figure)
     for geometry in GEOMETRIES:
         assert shown.count(f"limit {geometry}:\ndisks") == 2
-    assert "A note." in shown
-    assert "as the cluster file states them" in shown
-    assert "× 200: as the full-size" in shown
-    assert_inside_page(figure)
+    assert_says(figure, "A note.", "as the cluster file states them", "× 200: as the full-size")
     for axes in titled(figure).values():
         assert_stacked(axes, 4)
     # as other figures by workers mark saturation
@@ -108,7 +105,6 @@ def test_what_the_guide_states_per_disk_is_a_level_of_its_layout() -> None:
         assert axes.get_ylim()[1] * 200 > total
     assert words(figure).count("guide 12x(4+2)") == 2
     assert "its number per disk times the disks, on the right axis" in words(figure)
-    assert_inside_page(figure)
     bare = drawn(draw_by_workers, curves(), **MB)
     assert "guide" not in words(bare)
 
@@ -148,10 +144,8 @@ def test_a_baseline_that_measured_the_limits_is_named() -> None:
 
 def test_few_samples_have_no_interval_and_no_ring() -> None:
     figure = drawn(draw_by_workers, curves(spread=(1.0,)), **MB)
-    assert "insufficient n" in words(figure)
-    assert "no ring: none seen, or n below 3." in words(figure)
+    assert_says(figure, "insufficient n", "no ring: none seen, or n below 3.")
     assert not [ring for axes in figure.axes for ring in marked(axes, "o", 12)]
-    assert_inside_page(figure)
 
 
 def test_other_accesses_are_hollow_and_many_series_get_a_key() -> None:
@@ -165,7 +159,6 @@ def test_other_accesses_are_hollow_and_many_series_get_a_key() -> None:
     hollow = {str(line.get_label()).rpartition(", ")[2]: line.get_markerfacecolor() == "white" for line in lines}
     assert (len(lines), hollow) == (4, {"native": False, "nfs": True})
     assert len(figure.legends[0].get_texts()) == 12
-    assert_inside_page(figure)
 
 
 def test_shares_are_in_the_cells_with_their_interval() -> None:
@@ -178,7 +171,6 @@ def test_shares_are_in_the_cells_with_their_interval() -> None:
     assert cells[:3] == ["5.0 %\n4.8 to 5.2", "48 %\n45 to 50", "50 %\n48 to 52"]
     assert [tick.get_text() for tick in write.get_xticklabels()] == ["1", "12", "48"]
     assert [tick.get_text() for tick in write.get_yticklabels()] == sorted(SERIES.values())
-    assert_inside_page(figure)
 
 
 def test_cells_that_were_not_measured_are_empty_and_few_samples_are_told() -> None:
@@ -220,7 +212,6 @@ def test_the_fitted_law_is_a_thin_line_over_the_measured_counts(scales: tuple[in
     bare = drawn(draw_by_workers, summary, fits=fits.iloc[:0], **MB)
     assert not [axes for axes in bare.axes if list(lines_of(axes, "fitted"))]
     assert "Scalability" not in words(bare)
-    assert_inside_page(figure)
 
 
 def test_a_limit_far_beyond_what_was_measured_is_told_and_not_drawn() -> None:
@@ -239,4 +230,3 @@ def test_a_limit_far_beyond_what_was_measured_is_told_and_not_drawn() -> None:
     assert "Dashed: what links and disks allow" in words(figure)
     everywhere = drawn(draw_by_workers, with_limit(summary, summary["limit"] * 10), **MB)
     assert "Dashed" not in words(everywhere)
-    assert_inside_page(figure)

@@ -10,7 +10,7 @@ import pytest
 
 from glusterlab.analysis import select, summarise
 from glusterlab.plots.latency import PERCENTILES, draw_latency
-from tests.plots.drawing import assert_inside_page, drawn, words
+from tests.plots.drawing import drawn, words
 
 Make = Callable[..., pd.DataFrame]
 
@@ -42,7 +42,6 @@ def test_percentiles_are_lines_over_workers_in_milliseconds(latency: pd.DataFram
     assert all(shown.count(label) >= 3 for label, _ in PERCENTILES.values())
     assert shown.count("not measured") == 1
     assert "n = 3" in shown
-    assert_inside_page(figure)
 
 
 def test_one_sample_has_no_interval(latency: pd.DataFrame) -> None:

@@ -25,7 +25,7 @@ from glusterlab.analysis.saturation.thresholds import Thresholds
 from glusterlab.analysis.saturation.verdict import judge
 from glusterlab.plots.saturation import COLOURS, draw_disks, draw_over_time, draw_use, draw_verdicts
 from tests.busy_pool import DISK, KNOWN, LINK, SERVERS, Pool, during
-from tests.plots.drawing import assert_inside_page, drawn, words
+from tests.plots.drawing import drawn, words
 
 Make = Callable[..., pd.DataFrame]
 
@@ -82,7 +82,6 @@ def test_a_tile_has_the_colour_and_the_words_of_what_binds(table: pd.DataFrame) 
     assert [text.get_text() for text in read.texts] == ["unknown"]
     assert "n = 1 to 3" in words(figure)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["network", "disks"]
-    assert_inside_page(figure)
 
 
 def test_the_thresholds_in_force_are_told_and_no_majority_has_no_colour(table: pd.DataFrame) -> None:
@@ -92,7 +91,6 @@ def test_the_thresholds_in_force_are_told_and_no_majority_has_no_colour(table: p
     assert "Full: over 80 %, disks over 90 %, CPU over 90 %, memory over 95 % of what it can do." in words(figure)
     assert {colour for colour, _ in tiles(figure, 0)} == {"#ffffff"}
     assert {text.get_text() for text in figure.axes[0].texts} == {"no majority"}
-    assert_inside_page(figure)
 
 
 def test_several_sizes_have_rows_of_their_own(table: pd.DataFrame) -> None:
@@ -100,7 +98,6 @@ def test_several_sizes_have_rows_of_their_own(table: pd.DataFrame) -> None:
     figure = drawn(draw_verdicts, pd.concat([table, other]))
     names = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
     assert names == ["disperse 12x(4+2), JBOD, 128 MiB", "disperse 12x(4+2), JBOD, 4 GiB"]
-    assert_inside_page(figure)
 
 
 def test_every_host_and_disk_is_a_dot(rows: pd.DataFrame, telemetry: pd.DataFrame) -> None:
@@ -118,7 +115,6 @@ def test_every_host_and_disk_is_a_dot(rows: pd.DataFrame, telemetry: pd.DataFram
     ]
     assert sorted(dots[0]) == pytest.approx([0.3] * 5 + [0.96])
     assert f"{100 * 0.96 / (0.96 + 5 * 0.3):.0f} %" in [text.get_text() for text in axes.texts]
-    assert_inside_page(figure)
 
 
 def test_a_sample_over_time_shades_its_measured_part(rows: pd.DataFrame, telemetry: pd.DataFrame) -> None:
@@ -134,7 +130,6 @@ def test_a_sample_over_time_shades_its_measured_part(rows: pd.DataFrame, telemet
     # the first step of the measured part ends 2 s after its start
     (shade,) = (patch for patch in figure.axes[0].patches if isinstance(patch, Rectangle))
     assert (shade.get_x(), shade.get_x() + shade.get_width()) == pytest.approx((0.0, 60.0))
-    assert_inside_page(figure)
     idle = use_over_time(telemetry, rows[rows["workers"] == 1].iloc[[0]], {})
     assert len(drawn(draw_over_time, subsystems_over_time(idle), footer="here").axes) == 1
 
@@ -163,7 +158,6 @@ def test_a_slow_disk_is_framed_and_named(one: pd.DataFrame) -> None:
     assert [text.get_text() for text in axes.texts if text.get_fontweight() == "bold"] == ["sde"]
     # all were judged
     assert not any(patch.get_hatch() for patch in squares_of.values())
-    assert_inside_page(figure)
 
 
 def test_disks_that_were_not_judged_are_hatched(one: pd.DataFrame) -> None:
@@ -178,4 +172,3 @@ def test_disks_that_were_not_judged_are_hatched(one: pd.DataFrame) -> None:
     judged = {to_hex(patch.get_facecolor()) for place, patch in squares_of.items() if place not in hatched}
     assert judged.isdisjoint(to_hex(patch.get_facecolor()) for patch in hatched.values())
     assert "not judged (hatched)" in words(figure)
-    assert_inside_page(figure)

@@ -11,7 +11,7 @@ from matplotlib.collections import PathCollection
 from glusterlab.analysis.testbed import machine_cpu, scale_pairs
 from glusterlab.plots.scale_check import draw_machine_cpu, draw_scale_pairs
 from tests.conftest import build_samples
-from tests.plots.drawing import assert_inside_page, drawn, marked, words
+from tests.plots.drawing import assert_says, drawn, marked
 
 Make = Callable[..., pd.DataFrame]
 LAYOUTS = ("replicate", "disperse")
@@ -31,11 +31,12 @@ def samples() -> pd.DataFrame:
 def test_pairs_have_a_row_each_with_ratio_and_cpu(samples: pd.DataFrame, make_telemetry: Make) -> None:
     pairs = scale_pairs(samples, machine_cpu(make_telemetry(samples), samples))
     figure = drawn(draw_scale_pairs, pairs)
-    assert_inside_page(figure)
-    text = words(figure)
-    assert "write 4 GiB, disperse 12x(4+2), JBOD, 48 workers\n1:400 / 1:200, n = 3" in text
-    assert "Dashed: 70 %" in text
-    assert "scale model 1:200 and 1:400 on one machine" in text
+    assert_says(
+        figure,
+        "write 4 GiB, disperse 12x(4+2), JBOD, 48 workers\n1:400 / 1:200, n = 3",
+        "Dashed: 70 %",
+        "scale model 1:200 and 1:400 on one machine",
+    )
     left, right = figure.axes[:2]
     # five times as much lies beyond the axis: an arrow at its end
     assert [x for x, _ in marked(left, ">")] == [pytest.approx(left.get_xlim()[1])]
@@ -49,11 +50,8 @@ def test_every_cell_is_a_mark(samples: pd.DataFrame, make_telemetry: Make) -> No
     (axes,) = figure.axes
     lines = [[round(float(x), 3) for x in line.get_xdata()] for line in axes.lines if line.get_marker() == "|"]
     assert lines == [[0.6, 0.9]]
-    assert_inside_page(figure)
     clouds = [each for each in axes.collections if isinstance(each, PathCollection)]
     marks = [dot for each in clouds for dot in each.get_offsets()]
     assert len(marks) == len(busy) == 4
     assert {round(float(x), 3) for x, _ in marks} == {0.6}
-    text = words(figure)
-    assert "write 4 GiB\nat 1:200" in text
-    assert "Dashed: 70 %" in text
+    assert_says(figure, "write 4 GiB\nat 1:200", "Dashed: 70 %")

@@ -14,7 +14,7 @@ from glusterlab.analysis import select, summarise
 from glusterlab.analysis.scaling import scaling_fits, usl
 from glusterlab.analysis.scaling_table import scaling_curves, with_scaling
 from glusterlab.plots.scaling import draw_scaling
-from tests.plots.drawing import assert_inside_page, drawn, marked, titled, words
+from tests.plots.drawing import drawn, marked, titled, words
 
 Make = Callable[..., pd.DataFrame]
 COUNTS = (1, 6, 12, 24, 48)
@@ -59,7 +59,6 @@ def test_a_fit_is_a_dashed_line_with_its_band_its_knee_and_its_peak(samples: pd.
     points = [line for line in axes.get_lines() if line.get_marker() == "o" and len(np.asarray(line.get_xdata())) == 5]
     assert [line.get_linestyle() for line in points] == ["None"]
     assert "shaded: its 95 % interval" in words(figure)
-    assert_inside_page(figure)
 
 
 def test_a_refusal_stands_where_the_curve_would_be(samples: pd.DataFrame) -> None:
@@ -87,4 +86,3 @@ def test_few_samples_have_a_curve_without_a_band(samples: pd.DataFrame) -> None:
     axes = panel(figure, "contention")
     assert "insufficient n" in axes.get_title(loc="left")
     assert "shaded" not in words(figure)
-    assert_inside_page(figure)

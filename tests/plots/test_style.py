@@ -9,12 +9,13 @@ import matplotlib as mpl
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.lines import Line2D
 
 from glusterlab.analysis import select, summarise
-from glusterlab.errors import UsageError
+from glusterlab.errors import DataError, UsageError
 from glusterlab.figures.save import parse_formats, save
-from glusterlab.plots.style import _KNOWN, Provenance, house_style
-from tests.plots.drawing import MB, TESTBED, draw_by_workers, drawn
+from glusterlab.plots.style import _KNOWN, Frame, Provenance, house_style
+from tests.plots.drawing import MB, REAL, TESTBED, assert_apart, assert_inside_page, draw_by_workers, drawn, words
 
 
 def grey(colour: str) -> float:
@@ -58,6 +59,32 @@ def test_footers_say_what_stands_for_what_on_a_testbed_and_nothing_of_a_model_el
     assert TESTBED.place() == "synthetic · manifest 0123456789ab"
     assert TESTBED.place(model=True).endswith(" · scale model on one machine")
     assert TESTBED.place([200.0, 20.0, 60.0]).endswith(" · scale model 1:20, 1:60 and 1:200 on one machine")
+
+
+@pytest.mark.parametrize("long", ["Reads of replicated volumes are faster " * 5, "x" * 200, "short"])
+def test_a_title_and_what_is_below_it_stay_on_the_page(long: str) -> None:
+    with house_style():
+        frame = Frame(f"F5  {long}".rstrip())
+        frame.subtitle = [long.strip(), "How to read it."]
+        frame.key = [Line2D([], [], label="a mark")]
+        frame.panel().plot([1, 2], [1, 2])
+        figure = frame.finish("night")
+        assert_inside_page(figure)
+        assert_apart(figure, [*figure.texts, *figure.legends[0].get_texts()])
+    assert " ".join(words(figure).split()).replace(" ", "").count(long.replace(" ", "")) == 2
+    assert (len(figure.texts) == 4) == (long == "short")
+
+
+@pytest.mark.parametrize(
+    ("where", "lacking"),
+    [
+        (REAL, "n, found scale; add"),
+        (TESTBED, "n, operations_limited, file_size_bytes, nominal_file_size_bytes, found"),
+    ],
+)
+def test_a_footer_names_the_columns_that_its_table_lacks(where: Provenance, lacking: str) -> None:
+    with pytest.raises(DataError, match=f"columns {lacking}"):
+        where.footer(pd.DataFrame({"scale": [200.0]}))
 
 
 @pytest.mark.parametrize("formats", ["pdf", "svg,gif", "", ","])

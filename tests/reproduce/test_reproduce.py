@@ -88,6 +88,15 @@ class Project:
             digest = hashlib.sha256(text.encode()).hexdigest()
             (self.raw / "MANIFEST.sha256").write_text(f"value.txt {digest}\n")
 
+    @property
+    def page(self) -> str:
+        return (self.figures / "index.html").read_text()
+
+    def files(self) -> dict[Path, bytes]:
+        """Of the figures folder, without what is remembered of it."""
+        found = [path for path in self.figures.rglob("*") if path.is_file() and path.name != ".reproduce.json"]
+        return {path: path.read_bytes() for path in found}
+
     def run(self, *raw: Path, **options: Any) -> ReproduceSummary:
         self.events.clear()
         return reproduce(raw, project=self.root, progress=self.events.append, **options)
@@ -128,26 +137,67 @@ BOTH = ("demo/10-first", "demo/20-second")
 
 @pytest.mark.usefixtures("no_kernel")
 class TestWhatRuns:
-    def test_a_check_says_what_is_stale_and_runs_nothing(self, project: Project) -> None:
+    def test_a_check_of_what_never_ran_leaves_no_folder(self, project: Project) -> None:
         found = project.run(check=True)
         assert (sorted(found.stale), found.ran, found.exit_code) == (list(BOTH), (), 1)
         assert not project.figures.exists()
-        project.run()
-        assert project.run(check=True).exit_code == 0
-        project.write("20-second", code="value = 1")
-        before = {path: path.read_bytes() for path in project.figures.rglob("*") if path.is_file()}
-        assert project.run(check=True).stale == ("demo/20-second",)
-        assert {path: path.read_bytes() for path in project.figures.rglob("*") if path.is_file()} == before
 
-    def test_one_notebook_leaves_figures_of_others_alone_also_without_a_state(self, project: Project) -> None:
+    def test_one_notebook_leaves_other_sections_alone_also_without_a_state(self, project: Project) -> None:
+        note = '(folder / "extra-none.json").write_text(\'{"title": "<Nothing>", "reason": "Not here."}\')'
+        project.write("20-second", code=DRAW.format(number=20) + note, text="# The second\n\nIs it there?")
         project.run()
+        before = project.files()
+        # as in a fresh clone
+        shutil.rmtree(project.figures / "notebooks")
         (project.figures / ".reproduce.json").unlink()
-        others = {path: path.read_bytes() for path in project.figures.glob("fig20*")}
-        assert others
-        assert project.run(notebooks=["10"]).ran == ("demo/10-first",)
-        assert {path: path.read_bytes() for path in project.figures.glob("fig20*")} == others
-        page = (project.figures / "index.html").read_text()
-        assert "fig20-tiny.svg" in page
+        assert project.run(notebooks=["10"]).ran == BOTH[:1]
+        assert project.files().items() <= before.items()
+        assert project.page.index("20-second-title") < project.page.index("<dt>&lt;Nothing&gt;</dt>")
+
+    @pytest.mark.parametrize(
+        ("change", "stale"),
+        [
+            ("fig10-tiny.csv deleted", BOTH[:1]),
+            ("fig10-tiny.svg edited", BOTH[:1]),
+            ("fig10-tiny.svg deleted", BOTH[:1]),
+            ("fig10-tiny.json edited", BOTH[:1]),
+            ("notebooks/10-first.html edited", BOTH[:1]),
+            ("text", BOTH[:1]),
+            ("raw", BOTH),
+            ("index.html deleted", ["demo/index.html"]),
+            ("index.html edited", ["demo/index.html"]),
+            ("fig99-by-hand.svg edited", ["demo/index.html"]),
+            ("notebook gone", ["demo/index.html"]),
+        ],
+    )
+    def test_a_check_says_what_a_run_would_make_again(self, project: Project, change: str, stale: list[str]) -> None:
+        note = '(folder / "fig10-tiny.json").write_text(\'{"title": "Tiny"}\')'
+        project.write("10-first", code=DRAW.format(number=10) + note)
+        project.run()
+        before = project.files()
+        name, _, how = change.partition(" ")
+        path = project.figures / name
+        match how:
+            case "deleted":
+                path.unlink()
+            case "edited":
+                path.write_text("{}")
+            case "gone":
+                (project.root / "notebooks" / "20-second.ipynb").unlink()
+            case _ if name == "raw":
+                project.write_raw("6\n")
+            case _:
+                project.write("10-first", code=DRAW.format(number=10) + note, text="# Another question")
+        changed = project.files()
+        found = project.run(check=True)
+        assert (sorted(found.stale), found.exit_code, found.failed) == (sorted(stale), 1, ())
+        assert project.files() == changed
+        again = project.run()
+        assert sorted(again.ran + again.retold) == [name for name in stale if "." not in name]
+        assert bool(again.retold) == (change == "text")
+        if how in ("deleted", "edited"):
+            assert project.files() == before
+        assert project.run(check=True).exit_code == 0
 
     def test_first_run_writes_every_output_and_a_page(self, project: Project) -> None:
         summary = project.run()
@@ -172,24 +222,16 @@ class TestWhatRuns:
 
     def test_nothing_runs_when_nothing_changed(self, project: Project) -> None:
         project.run()
-        before = {path: path.stat().st_mtime_ns for path in project.figures.rglob("*") if path.is_file()}
+        before = {path: path.stat().st_mtime_ns for path in project.files()}
         summary = project.run()
         assert (summary.ran, summary.unchanged) == ((), BOTH)
-        assert before == {path: path.stat().st_mtime_ns for path in project.figures.rglob("*") if path.is_file()}
+        assert before == {path: path.stat().st_mtime_ns for path in project.files()}
         assert [event.outcome for event in project.events] == ["unchanged", "unchanged"]
 
     def test_changed_code_runs_that_notebook_only(self, project: Project) -> None:
         project.run()
         project.write("10-first", code=DRAW.format(number=10) + "# changed")
         assert project.run().ran == BOTH[:1]
-
-    def test_changed_text_runs_nothing_and_tells_anew(self, project: Project) -> None:
-        project.run()
-        project.write("10-first", text="# Another question")
-        summary = project.run()
-        assert (summary.ran, summary.retold, summary.unchanged) == ((), BOTH[:1], BOTH[1:])
-        assert (project.figures / "fig10-tiny.csv").exists()
-        assert project.run().unchanged == BOTH
 
     def test_what_a_notebook_says_and_does_not_hand_on_binds_it_not(self, project: Project) -> None:
         for name in ("a", "b"):
@@ -208,7 +250,7 @@ class TestWhatRuns:
         (project.raw / "MANIFEST.sha256").write_text(Manifest(digests).text)
         summary = project.run()
         assert (summary.ran, summary.unchanged) == (BOTH[1:], BOTH[:1])
-        assert "Of an earlier run" not in (project.figures / "index.html").read_text()
+        assert "Of an earlier run" not in project.page
 
     def test_a_cell_that_is_no_plain_python_hands_nothing_on(self, project: Project) -> None:
         notebook = project.root / "notebooks" / "10-first.ipynb"
@@ -303,30 +345,12 @@ class TestWhatRuns:
         started = [event.notebook for event in project.events if event.outcome == "started"]
         assert started == ["30-third", "20-second", "10-first"]
 
-    @pytest.mark.parametrize("name", ["fig10-tiny.svg", "fig10-tiny.csv", "notebooks/10-first.html"])
-    @pytest.mark.parametrize("damage", ["deleted", "edited"])
-    def test_damaged_output_is_made_again(self, project: Project, name: str, damage: str) -> None:
-        project.run()
-        path = project.figures / name
-        good = path.read_bytes()
-        path.unlink() if damage == "deleted" else path.write_text("edited by hand")
-        assert project.run().ran == BOTH[:1]
-        assert path.read_bytes() == good
-
-    def test_damaged_page_is_written_again_and_nothing_runs(self, project: Project) -> None:
-        project.run()
-        page = (project.figures / "index.html").read_bytes()
-        (project.figures / "index.html").write_text("edited by hand")
-        assert project.run().ran == ()
-        assert (project.figures / "index.html").read_bytes() == page
-
     def test_lost_state_gives_the_same_bytes(self, project: Project) -> None:
         project.run()
-        page, csv = (project.figures / "index.html").read_bytes(), (project.figures / "fig10-tiny.csv").read_bytes()
+        before = project.files()
         (project.figures / ".reproduce.json").write_text("{truncated")
         assert len(project.run().ran) == 2
-        assert page == (project.figures / "index.html").read_bytes()
-        assert csv == (project.figures / "fig10-tiny.csv").read_bytes()
+        assert project.files() == before
 
     def test_figure_that_is_no_longer_made_goes(self, project: Project) -> None:
         project.run()
@@ -334,7 +358,7 @@ class TestWhatRuns:
         project.run()
         assert not (project.figures / "fig10-tiny.svg").exists()
         assert (project.figures / "fig11-tiny.svg").exists()
-        assert "fig10-tiny" not in (project.figures / "index.html").read_text()
+        assert "fig10-tiny" not in project.page
 
     def test_figure_that_is_no_longer_measured_goes_although_the_state_is_lost(self, project: Project) -> None:
         project.run()
@@ -356,8 +380,8 @@ class TestWhatRuns:
         assert sorted(path.name for path in project.figures.glob("fig*")) == ["fig10-tiny.csv", "fig10-tiny.svg"]
         assert sorted(path.stem for path in (project.figures / "notebooks").iterdir()) == ["10-first"] * 2
         assert "20-second" not in (project.figures / ".reproduce.json").read_text()
-        assert "tiny" in (project.figures / "index.html").read_text().lower()
-        assert "Figure 20" not in (project.figures / "index.html").read_text()
+        assert "tiny" in project.page.lower()
+        assert "Figure 20" not in project.page
 
     def test_figures_stay_when_anything_failed(self, project: Project) -> None:
         project.run()
@@ -370,29 +394,27 @@ class TestWhatRuns:
 
     def test_page_tells_figures_of_an_earlier_run(self, project: Project) -> None:
         project.run()
-        page = project.figures / "index.html"
-        assert "Of an earlier run" not in page.read_text()
+        assert "Of an earlier run" not in project.page
         project.write_raw("6\n")
         project.run(notebooks=["20"])
-        first, second = (page.read_text().split(f'id="fig{number}-tiny"')[1] for number in (10, 20))
+        first, second = (project.page.split(f'id="fig{number}-tiny"')[1] for number in (10, 20))
         assert "Of an earlier run" in first.split("<article")[0]
         assert "Of an earlier run" not in second
         project.run()
-        assert "Of an earlier run" not in page.read_text()
+        assert "Of an earlier run" not in project.page
 
     def test_notebook_put_back_has_not_failed(self, project: Project) -> None:
         project.run()
-        page = project.figures / "index.html"
-        good = page.read_bytes()
+        good = project.page
         notebook = project.root / "notebooks" / "10-first.ipynb"
         source = notebook.read_bytes()
         project.write("10-first", parameters="campaign = 1")
         project.run()
-        assert "Failed in the last run: 10-first" in page.read_text()
-        assert "Of an earlier run" in page.read_text()
+        assert "Failed in the last run: 10-first" in project.page
+        assert "Of an earlier run" in project.page
         notebook.write_bytes(source)
         assert project.run().unchanged == BOTH
-        assert page.read_bytes() == good
+        assert project.page == good
 
     def test_selected_notebook(self, project: Project) -> None:
         assert project.run(notebooks=["20"]).ran == BOTH[1:]
@@ -444,7 +466,7 @@ class TestWhatRuns:
             "demo/10-first: prices.yaml: cannot be read: Permission denied"
         ]
         assert summary.unchanged == BOTH[1:]
-        assert "Of an earlier run" in (project.figures / "index.html").read_text()
+        assert "Of an earlier run" in project.page
 
     def test_a_baseline_and_published_numbers_are_no_campaigns(self, project: Project) -> None:
         baseline = project.root / "raw" / "pool-baseline"
@@ -536,34 +558,31 @@ class TestWhatIsRefused:
         (project.raw / "value.txt").touch()
         assert project.run().unchanged == BOTH
 
-    def test_unknown_parameter_is_refused_before_anything_runs(self, project: Project) -> None:
-        project.write("10-first", parameters='campaign: str = "raw/x"\nfolder = 3')
-        summary = project.run()
-        assert summary.ran == BOTH[1:]
-        assert "no parameter figures (it has campaign, folder)" in str(summary.failed[0])
-        assert not (project.figures / "notebooks" / "10-first.ipynb").exists()
-
     @pytest.mark.parametrize(
-        ("reads", "message"),
+        ("parameters", "message"),
         [
-            ('reads: str = ""', "reads: expected tools separated by commas, '*' for all or 'none', found ''"),
-            ('reads: str = "iozone, *"', "reads: expected tools separated by commas, '*' for all or 'none', found 'io"),
-            ("reads = None", "reads: expected a text such as 'iozone, smallfile', found something else"),
-            ('reads = "io" + "zone"', "reads: expected a text such as 'iozone, smallfile', found something else"),
+            ('campaign: str = "raw/x"\nfolder = 3', "no parameter figures (it has campaign, folder)"),
+            (
+                f'{PARAMETERS}\nreads: str = ""',
+                "reads: expected tools separated by commas, '*' for all or 'none', found",
+            ),
+            (f'{PARAMETERS}\nreads: str = "iozone, *"', "'*' for all or 'none', found 'iozone, *'"),
+            (f"{PARAMETERS}\nreads = None", "reads: expected a text such as 'iozone, smallfile', found something"),
+            (f'{PARAMETERS}\nreads = "io" + "zone"', "reads: expected a text such as 'iozone, smallfile', found some"),
+            ("no notebook", "10-first.ipynb cannot be read as a notebook"),
         ],
     )
-    def test_notebook_that_does_not_say_plainly_what_it_reads(self, project: Project, reads: str, message: str) -> None:
-        code = DRAW.format(number=10) + "print(reads)"
-        project.write("10-first", parameters=f"{PARAMETERS}\n{reads}", code=code)
+    def test_a_notebook_that_cannot_be_run_before_anything_runs(
+        self, project: Project, parameters: str, message: str
+    ) -> None:
+        project.write("10-first", parameters=parameters, code=DRAW.format(number=10) + "print(reads)")
+        if parameters == "no notebook":
+            (project.root / "notebooks" / "10-first.ipynb").write_text("no JSON")
         summary = project.run()
         assert summary.ran == BOTH[1:]
-        assert f"demo/10-first: 10-first.ipynb: {message}" in str(summary.failed[0])
-
-    def test_file_that_is_no_notebook(self, project: Project) -> None:
-        (project.root / "notebooks" / "10-first.ipynb").write_text("no JSON")
-        summary = project.run()
-        assert summary.ran == BOTH[1:]
-        assert "10-first.ipynb cannot be read as a notebook" in str(summary.failed[0])
+        assert str(summary.failed[0]).startswith("demo/10-first: ")
+        assert message in str(summary.failed[0])
+        assert not (project.figures / "notebooks" / "10-first.ipynb").exists()
 
     def test_no_campaign(self, project: Project) -> None:
         with pytest.raises(UsageError, match="no campaign: expected a folder with MANIFEST"):
@@ -672,7 +691,7 @@ class TestKernel:
         assert "\x1b" not in failure.traceback
         assert summary.ran == BOTH[1:]
         assert not (project.figures / "notebooks" / "10-first.ipynb").exists()
-        assert "10-first" in (project.figures / "index.html").read_text()
+        assert "10-first" in project.page
 
     def test_dead_kernel_leaves_no_output(self, project: Project) -> None:
         code = DRAW.format(number=10) + "import os; os._exit(3)"

@@ -156,6 +156,35 @@ def test_an_error_while_drawing_leaves_the_last_figure_and_is_raised(section: Se
     assert (section.folder / "fig12-per-disk.svg").read_bytes() == before
 
 
+MISTAKES = ["figure.panl()", "draw_per_disk(figure, tabel)", "draw_per_disk(figure, table, units=1)", "table['meen']"]
+
+
+@pytest.mark.parametrize("body", MISTAKES)
+@pytest.mark.parametrize("measured", [True, False])
+def test_a_mistake_in_a_body_shows_also_when_nothing_was_measured(section: Section, body: str, measured: bool) -> None:
+    table = best_disks(section).iloc[: None if measured else 0]
+    with (
+        pytest.raises((NameError, AttributeError, TypeError, KeyError)) as error,
+        section.figure("fig12-per-disk", table, **FRAME) as figure,
+    ):
+        exec(body, {"draw_per_disk": draw_per_disk}, {"figure": figure, "table": table})
+    told = error.value.__notes__[0]
+    assert told.startswith(f"fig12-per-disk is drawn from a table of {len(table)} rows with ")
+    assert "series" in told
+
+
+@pytest.mark.parametrize(
+    "body", ["table['mean'].iloc[0]", "1 // len(table)", "max(table['mean'])", "none.root", "no['x']"]
+)
+def test_what_missing_rows_explain_is_not_measured(section: Section, body: str) -> None:
+    # none: of a cluster that is not known; no: a table that nothing filled
+    no = pd.DataFrame()
+    table = no if body.startswith("no[") else pd.DataFrame(columns=["series", "mean"])
+    with section.figure("fig12-per-disk", table, title="4 GB files") as figure:
+        exec(body, {"table": table, "none": None, "no": no})
+    assert repr(figure.saved) == "F12, 4 GB files: not measured. The campaign has nothing to put into it."
+
+
 @pytest.mark.parametrize("name", ["by-workers", "tab03-parts", "fig5-x", "fig05", "../fig05-x", "fig05-x/y", "Extra-x"])
 def test_other_names_of_figures_are_refused(section: Section, name: str) -> None:
     with pytest.raises(UsageError, match=r"figNN-<slug> or extra-<slug>"):
