@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,100 +12,66 @@ from glusterlab.telemetry.records import records
 from glusterlab.tools.records import TelemetryRecord
 
 CPU = {name: f"%{name}" for name in ("user", "nice", "system", "iowait", "steal", "idle")}
-NAMES = {"wr_sec": "wr_sec/s", "rd_sec": "rd_sec/s", "util": "%util", "memused_pct": "%memused"}
+NAMES = {**CPU, "wr_sec": "wr_sec/s", "rd_sec": "rd_sec/s", "util": "%util", "memused_pct": "%memused"}
+PLACES = {"first": 0, "row2": 1, "last": -1, "average": -1}
+ACTIVITIES = {"cpu": "cpu", "mem": "memory", "queue": "queue", "disk": "disk"}
+Row = dict[str, Any]
 
 
-def _names(wanted: Mapping[str, float]) -> dict[str, float]:
-    return {CPU.get(name, NAMES.get(name, name)): value for name, value in wanted.items()}
-
-
-def _rows(found: list[TelemetryRecord], device: str | None) -> list[dict[str, float | None]]:
+def rows_of(found: list[TelemetryRecord], device: str | None) -> list[Row]:
     """Values by metric of every row of a device, in the order of the file."""
-    rows: dict[tuple[int | None, str | None], dict[str, float | None]] = {}
+    rows: dict[tuple[int | None, str | None], Row] = {}
     for record in found:
         if record.device == device:
-            rows.setdefault((record.source.line, record.time), {})[record.metric] = record.value
+            rows.setdefault((record.source.line, record.time), {"time": record.time})[record.metric] = record.value
     return list(rows.values())
 
 
-def _has(row: Mapping[str, float | None], wanted: Mapping[str, float]) -> None:
-    names = _names(wanted)
-    assert {name: row[name] for name in names} == {name: pytest.approx(value) for name, value in names.items()}
+def has(row: Row, wanted: dict[str, Any]) -> None:
+    for name, value in wanted.items():
+        if name == "time":
+            assert str(row["time"]).endswith(f"T{value}")
+        elif name == "epoch":
+            assert datetime.fromisoformat(str(row["time"])).timestamp() == value
+        else:
+            assert row[NAMES.get(name, name)] == pytest.approx(value), name
+
+
+def parts(every: list[TelemetryRecord]) -> list[list[TelemetryRecord]]:
+    """Records up to each average, which ends what sar printed between restarts."""
+    found: list[list[TelemetryRecord]] = [[]]
+    for before, record in zip([None, *every], every, strict=False):
+        if before is not None and before.time == "average" != record.time:
+            found.append([])
+        found[-1].append(record)
+    return found
 
 
 def check(path: Path, expected: dict[str, Any]) -> None:
     """Hold every value of an expectation file against the records of a file."""
     every = list(records(path, averages=True))
-    averages = [record for record in every if record.time == "average"]
-    rows = [record for record in every if record.time != "average"]
-    assert list(records(path)) == rows
+    averages, plain = ([r for r in every if (r.time == "average") is average] for average in (True, False))
+    assert list(records(path)) == plain
     device = "all" if any(record.device == "all" for record in every) else None
     assert expected
     for name, wanted in expected.items():
-        if name == "samples" or name == "rows_all":
-            assert len({record.time for record in rows if record.device == device}) == wanted
-        elif name in {"first", "last", "row2"}:
-            place = {"first": 0, "row2": 1, "last": -1}[name]
-            _row(rows, device, place, dict(wanted))
-        elif name == "average":
-            (row,) = _rows(averages, device)
-            _has(row, wanted)
-        elif name == "restarts":
-            _restarts(every, expected)
+        if name in ("samples", "rows_all"):
+            assert len({record.time for record in plain if record.device == device}) == wanted
+        elif name in PLACES:
+            has(rows_of(averages if name == "average" else plain, device)[PLACES[name]], wanted)
         elif name == "segments":
-            _segments(every, wanted)
-        elif name == "cpu_average":
-            (row,) = _rows([record for record in averages if record.activity == "cpu"], "all")
-            _has(row, wanted)
-        elif name == "disk_average":
-            assert set(wanted) <= {record.device for record in averages if record.activity == "disk"}
-            for disk, values in wanted.items():
-                (row,) = _rows([record for record in averages if record.activity == "disk"], disk)
-                _has(row, values)
-        elif name in {"mem_average", "queue_average"}:
-            kind = {"mem_average": "memory", "queue_average": "queue"}[name]
-            (row,) = _rows([record for record in averages if record.activity == kind], None)
-            _has(row, wanted)
+            for part, segment in zip(parts(every), wanted, strict=True):
+                *rows, average = rows_of(part, device)
+                assert segment.keys() == {"samples", "average"}
+                assert (average["time"], len(rows)) == ("average", segment["samples"])
+                has(average, segment["average"])
+        elif name == "restarts":
+            # they give no records, and stand between those of two parts
+            times = [str(record.time)[-8:] for record in plain]
+            assert all(restart not in times and min(times) < restart < max(times) for restart in wanted)
         else:
-            pytest.fail(f"an expectation that is not known: {name}")
-
-
-def _row(rows: list[TelemetryRecord], device: str | None, place: int, wanted: dict[str, Any]) -> None:
-    times = list(dict.fromkeys(record.time for record in rows if record.device == device))
-    if (time := wanted.pop("time", None)) is not None:
-        assert str(times[place]).endswith(f"T{time}")
-    if (epoch := wanted.pop("epoch", None)) is not None:
-        from datetime import datetime
-
-        assert datetime.fromisoformat(str(times[place])).timestamp() == epoch
-    _has(_rows(rows, device)[place], wanted)
-
-
-def _parts(every: list[TelemetryRecord]) -> list[list[TelemetryRecord]]:
-    """Records up to each average, which ends what sar printed between restarts."""
-    parts: list[list[TelemetryRecord]] = [[]]
-    averaged = False
-    for record in every:
-        if averaged and record.time != "average":
-            parts.append([])
-        averaged = record.time == "average"
-        parts[-1].append(record)
-    return parts
-
-
-def _segments(every: list[TelemetryRecord], wanted: list[dict[str, Any]]) -> None:
-    parts = _parts(every)
-    assert len(parts) == len(wanted)
-    for part, segment in zip(parts, wanted, strict=True):
-        assert set(segment) == {"samples", "average"}
-        assert len({record.time for record in part} - {"average"}) == segment["samples"]
-        (average,) = _rows([record for record in part if record.time == "average"], "all")
-        _has(average, segment["average"])
-
-
-def _restarts(every: list[TelemetryRecord], expected: dict[str, Any]) -> None:
-    """Restarts give no records; they stand between those of two parts."""
-    times = [str(record.time)[-8:] for record in every if record.time != "average"]
-    for restart in expected["restarts"]:
-        assert restart not in times
-        assert min(times) < restart < max(times)
+            activity = ACTIVITIES[name.removesuffix("_average")]
+            of_devices = wanted if activity == "disk" else {"all" if activity == "cpu" else None: wanted}
+            for each, values in of_devices.items():
+                (row,) = rows_of([record for record in averages if record.activity == activity], each)
+                has(row, values)

@@ -367,26 +367,18 @@ def test_the_disks_stand_with_the_first_job_only() -> None:
     assert [record.details.get("disk_util") for record in read(text)[0]] == [[{"name": "sda", "util": 99.5}], None]
 
 
-def test_the_whole_jobs_of_a_report_that_was_cut_off_are_kept() -> None:
-    text = report(entry(jobname="a", read=side()), entry(jobname="b", read=side()))
-    records, error = damaged(text[: text.index('"b"') + 200])
-    assert [record.job for record in records] == ["a"]
-    assert error.line is not None
-    assert "end" in error.message
-
-
-def test_damage_in_the_middle_keeps_what_stands_before_and_after() -> None:
+def test_the_whole_jobs_of_a_report_that_was_cut_off_or_damaged_are_kept() -> None:
     text = report(entry(jobname="a", read=side()), entry(jobname="b", read=side(iops="HERE")))
+    records, error = damaged(text[: text.index('"b"') + 200])
+    assert ([record.job for record in records], "end" in error.message) == (["a"], True)
+    assert error.line is not None
     records, error = damaged(text.replace('"HERE"', "10 20") + "\n" + report(entry(jobname="c", read=side())))
     assert [record.job for record in records] == ["a", "c"]
     assert error.line == text[: text.index("HERE")].count("\n") + 1
-
-
-def test_the_number_of_workers_is_open_when_entries_may_be_missing() -> None:
-    jobs = [entry({"rw": "read", "numjobs": "2"}, read=side()) for _ in range(2)]
-    text = report(*jobs)
-    assert [record.workers for record in read(text)[0]] == [1, 1]
-    assert [record.workers for record in read(text[: len(text) * 3 // 4])[0]] == [None]
+    # the number of workers is open when entries may be missing
+    text = report(*[entry({"rw": "read", "numjobs": "2"}, read=side())] * 2)
+    assert [record.workers for record in whole(text)] == [1, 1]
+    assert [record.workers for record in damaged(text[: len(text) * 3 // 4])[0]] == [None]
 
 
 @pytest.mark.parametrize("name", WHOLE)
