@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shlex
@@ -12,6 +13,7 @@ from typing import Any, get_args
 import pytest
 from matplotlib.figure import Figure
 
+import glusterlab
 from glusterlab.analysis.select import select, summarise
 from glusterlab.errors import ParseError, SpecError
 from glusterlab.hosts import script
@@ -100,6 +102,28 @@ def test_a_tool_knows_its_own_files_and_no_other_tools(name: str) -> None:
             except ParseError:
                 continue
     assert read or name == "specsfs", "no file of data/ is read as this tool's"
+
+
+NAMED = {
+    # what a baseline is made of
+    "run/baseline.py": {"iozone-local", "iperf3"},
+    # rows of the guide's own table
+    "analysis/efficiency.py": {"iozone", "smallfile"},
+    # a section of the cluster file has the tool's name
+    **dict.fromkeys(
+        ("run/resume.py", "publishing/copy.py", "analysis/compare/conditions.py"), frozenset({"smallfile"})
+    ),
+}
+
+
+def test_no_list_of_tools_is_kept_outside_of_tools() -> None:
+    found = {}
+    for path in Path(glusterlab.__file__).parent.rglob("*.py"):
+        name = path.relative_to(Path(glusterlab.__file__).parent).as_posix()
+        constants = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
+        if not name.startswith("tools/") and (named := {*constants} & {*TOOLS}):
+            found[name] = named
+    assert found == NAMED, "derive it from what a tool declares, or say in NAMED why not"
 
 
 @pytest.mark.parametrize("tool", TOOLS)
