@@ -2,8 +2,8 @@
 
 The hosts are real sshds in namespaces of this machine (see many_hosts.py); `SampleRun` drives them as a run does, with
 a workload of known length. All hosts share this machine's CPUs with the controller, where those of a real cluster work
-at the same time: the columns of CPU tell them apart. With ``--against FOLDER``, a folder that holds another
-``glusterlab/``, both versions are measured in turns on the same hosts.
+at the same time: the columns of CPU tell them apart. With ``PYTHONPATH=FOLDER``, a folder that holds another
+``glusterlab/``, it measures that one.
 
 ``python tests/benchmarks/bench_hosts.py --hosts 8 32 128 --samples 5``, as root.
 """
@@ -11,12 +11,9 @@ at the same time: the columns of CPU tell them apart. With ``--against FOLDER``,
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import resource
 import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -38,7 +35,6 @@ from glusterlab.spec import Campaign, Cluster, dump_yaml
 from glusterlab.store.campaign import RawStore
 
 PHASES = ("guard", "prepare", "before", "workload", "after", "judge", "store")
-DEADLINE_S = 1800.0
 
 
 class Meter(Progress):
@@ -60,10 +56,10 @@ class Meter(Progress):
         return spent
 
 
-def measure(folder: Path, samples: int) -> None:
-    """The measuring process: prints one JSON object with all that it found."""
-    given = json.loads((folder / "given.json").read_text())
-    cluster, campaign = Cluster.model_validate(given["cluster"]), Campaign.model_validate(given["campaign"])
+def measure(cluster: Cluster, campaign: Campaign, folder: Path, samples: int) -> dict[str, Any]:
+    """What connecting, samples, idle connections and a stop cost on a cluster whose hosts are up."""
+    # the peak of memory begins anew
+    Path("/proc/self/clear_refs").write_text("5")
     (cell,) = build_plan(campaign, cluster).cells
     volume = Volume.of(cell.layout, cluster)
     pool = Pool.of(cluster, mark="bench")
@@ -103,7 +99,7 @@ def measure(folder: Path, samples: int) -> None:
     time.sleep(2.0)
     found["idle"] = (_own_cpu() - before) / 2.0
     found["stop"] = _stop(pool, cluster)
-    print(json.dumps(found))
+    return found
 
 
 def _own_cpu() -> float:
@@ -129,25 +125,16 @@ def _stop(pool: Pool, cluster: Cluster) -> tuple[float, int]:
     return time.monotonic() - stopped[0], len(left)
 
 
-def run_child(folder: Path, samples: int, library: Path) -> dict[str, Any]:
-    """Measure in a process of its own, so that its memory and CPU are the controller's only."""
-    environment = {**os.environ, "PYTHONPATH": str(library)}
-    words = [sys.executable, __file__, "--measure", str(folder), "--samples", str(samples)]
-    done = subprocess.run(words, env=environment, stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S)
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
-
-
 def spread(values: list[float]) -> str:
     """Median, lowest and highest."""
     return f"{statistics.median(values):.2f} [{min(values):.2f}, {max(values):.2f}]"
 
 
-def report(hosts: int, name: str, run: dict[str, Any], workload_s: float) -> None:
-    """Print what was measured of one version on so many hosts."""
+def report(hosts: int, run: dict[str, Any], workload_s: float) -> None:
+    """Print what was measured on so many hosts."""
     samples = run["samples"]
     statuses = {sample["status"] for sample in samples}
-    print(f"\n{hosts} hosts, {name}: n = {len(samples)}, {', '.join(sorted(statuses))}")
+    print(f"\n{hosts} hosts: n = {len(samples)}, {', '.join(sorted(statuses))}")
     for reason in sorted({reason for sample in samples for reason in sample["reasons"]})[:5]:
         print(f"  {reason}")
     print(f"  {'phase':10} {'seconds':22} {'controller CPU s':22} {'hosts CPU s':22}")
@@ -169,12 +156,7 @@ def main() -> None:
     options.add_argument("--hosts", type=int, nargs="+", default=[8, 32, 128])
     options.add_argument("--samples", type=int, default=5)
     options.add_argument("--seconds", type=float, default=4.0, help="of the workload")
-    options.add_argument("--against", type=Path, help="folder with another glusterlab/, measured in turns")
-    options.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     chosen = options.parse_args()
-    if chosen.measure is not None:
-        measure(chosen.measure, chosen.samples)
-        return
     # so that an end by SIGTERM removes the hosts, too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     with tempfile.TemporaryDirectory(prefix="glusterlab-many-") as name:
@@ -183,19 +165,9 @@ def main() -> None:
         for hosts in chosen.hosts:
             cluster, campaign = many_hosts.specifications(hosts, folder, chosen.seconds)
             (cell,) = build_plan(campaign, cluster).cells
-            # only what was set: an older version knows no newer keys
-            given = {
-                "cluster": cluster.model_dump(mode="json", exclude_unset=True),
-                "campaign": campaign.model_dump(mode="json", exclude_unset=True),
-            }
-            (folder / "given.json").write_text(json.dumps(given))
-            found: dict[str, dict[str, Any]] = {}
             with many_hosts.running(cluster, Volume.of(cell.layout, cluster), folder, chosen.seconds):
-                for version, library in {"other": chosen.against, "this": Path(__file__).parents[2]}.items():
-                    if library is not None:
-                        found[version] = run_child(folder, chosen.samples, library)
-            for version, run in found.items():
-                report(hosts, version, run, chosen.seconds)
+                found = measure(cluster, campaign, folder, chosen.samples)
+            report(hosts, found, chosen.seconds)
 
 
 if __name__ == "__main__":
