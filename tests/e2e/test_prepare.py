@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import json
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -78,14 +78,8 @@ def cluster(folder: Path, devices: list[str]) -> Iterator[Path]:
             "bricks": ["/bricks/extra/d1", "/bricks/extra/d2"],
             "devices": {"server01": devices[:2], "server02": devices[2:]},
         }
-        write(file, data)
+        file.write_text(json.dumps(data))
         yield file
-
-
-def write(file: Path, data: object) -> None:
-    stream = io.StringIO()
-    YAML(typ="safe").dump(data, stream)
-    file.write_text(stream.getvalue())
 
 
 def test_from_devices_to_a_copy_that_can_be_given_away(cluster: Path, folder: Path) -> None:
@@ -93,9 +87,9 @@ def test_from_devices_to_a_copy_that_can_be_given_away(cluster: Path, folder: Pa
     assert "ext4 'precious'" in done.stdout
     assert "nothing was done" in done.stderr
     assert "extra" not in ssh(cluster, "server01", "cat /proc/mounts")
-    data = YAML(typ="safe").load(cluster.read_text())
+    data = json.loads(cluster.read_text())
     data["backings"]["extra"]["wipe"] = True
-    write(cluster, data)
+    cluster.write_text(json.dumps(data))
     assert "nobody can be asked here" in glusterlab("prepare", cluster, cwd=folder, code=2).stderr
     done = glusterlab("prepare", cluster, "--yes", "--fstab", cwd=folder)
     assert done.stdout.count(" xfs rw,inode64,noatime,nofail 0 0") == 4

@@ -41,33 +41,27 @@ workloads:
 """
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("slow")
-    (path / "campaign.yaml").write_text(CAMPAIGN, encoding="utf-8")
-    return path
-
-
-@pytest.fixture(scope="module")
-def pool(folder: Path) -> Iterator[Path]:
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[Path]:
     """cluster.yaml of the guide's standard pool, with one disk at a sixth of what its like can do."""
-    with started_testbed(NAME, SUBNET, "--slow-disk", f"{HOST}:{DISK}=6", "--arrays", "0", cwd=folder) as cluster:
+    with started_testbed(NAME, SUBNET, "--slow-disk", f"{HOST}:{DISK}=6", "--arrays", "0", cwd=tmp_path) as cluster:
         yield cluster
 
 
-def test_one_slow_disk_of_seventy_two_is_named(pool: Path, folder: Path) -> None:
-    glusterlab("run", "campaign.yaml", "--cluster", pool, cwd=folder)
+def test_one_slow_disk_of_seventy_two_is_named(pool: Path, tmp_path: Path) -> None:
+    (tmp_path / "campaign.yaml").write_text(CAMPAIGN, encoding="utf-8")
+    glusterlab("run", "campaign.yaml", "--cluster", pool, cwd=tmp_path)
     slow = next(disk for disk in state.State.load(pool.parent).disks_of(HOST) if disk.mount_point.endswith(DISK))
 
     # the sample says what it was measured under
-    (first, _) = sorted((folder / "raw/slow").glob("cells/*/sample-*"))
+    (first, _) = sorted((tmp_path / "raw/slow").glob("cells/*/sample-*"))
     with evidence.opened(first / "workload/throttle.json") as throttled:
         limits = json.loads(throttled.read_text())
     sixth = {name: round(limit / 6) for name, limit in limits["disk"].items()}
     assert limits["slow_disks"] == {f"{HOST}:{slow.mount_point}": sixth}
 
-    glusterlab("tables", folder / "raw/slow", cwd=folder)
-    found = tables.load(folder / "raw/slow")
+    glusterlab("tables", tmp_path / "raw/slow", cwd=tmp_path)
+    found = tables.load(tmp_path / "raw/slow")
     samples = valid_samples(found.samples)
     assert len(samples) == 2
     named = named_disks(disk_times(found.telemetry, samples))

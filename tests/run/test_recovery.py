@@ -32,13 +32,11 @@ def first_is_invalid(folder: Path, cell: Cell) -> list[Reason]:
 def test_a_host_that_only_seems_to_be_connected_is_waited_for(bench: Bench) -> None:
     asked: list[str] = []
 
-    def silent(host: str, text: str) -> Outcome | None:
-        if text == "true" and host == "s2":
-            asked.append(text)
-            return Outcome(b"", b"", None) if len(asked) < 3 else None
-        return None
+    def silent(host: str) -> Outcome | None:
+        asked.append(host)
+        return Outcome(b"", b"", None) if len(asked) < 3 else None
 
-    bench.transport.hooks.append(silent)
+    bench.when("true", silent, host="s2")
     notes: list[str] = []
     recovery.wait_for_hosts(Pool(bench.cluster.hosts, bench.transport), notes.append)
     assert len(asked) == 3
