@@ -12,6 +12,7 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -199,14 +200,11 @@ def run(*options: str, **environment: str) -> Result:
     return CliRunner().invoke(cli.app, ["run", "campaign.yaml", *options], env={"COLUMNS": "80", **environment})
 
 
-def test_a_run_tells_how_it_came_out_and_comes_out_so(
-    folder: Path, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("glusterlab.run.runner.run", lambda *_, **__: replace(SUMMARY, path=Path("raw/small")))
+def test_a_run_tells_how_it_came_out_and_comes_out_so(folder: Path, server: Server) -> None:
     server.answer = status(403)
-    result = run(
-        "--json", "--on-end", f"echo $GLUSTERLAB_OUTCOME >{folder}/told; exit 4", GLUSTERLAB_WEBHOOK=server.url
-    )
+    command = f"echo $GLUSTERLAB_OUTCOME >{folder}/told; exit 4"
+    with patch("glusterlab.run.runner.run", return_value=replace(SUMMARY, path=Path("raw/small"))):
+        result = run("--json", "--on-end", command, GLUSTERLAB_WEBHOOK=server.url)
     assert result.exit_code == 1
     assert json.loads(result.stdout)["valid"] == 6
     assert (folder / "told").read_text() == "incomplete\n"
@@ -224,13 +222,11 @@ def test_a_run_tells_how_it_came_out_and_comes_out_so(
     [(HostError("does not answer", host="s1"), 1, "failed"), (KeyboardInterrupt(), 130, "stopped")],
 )
 def test_a_run_that_fails_or_is_stopped_says_so(
-    folder: Path, server: Server, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, outcome: str
+    folder: Path, server: Server, error: BaseException, code: int, outcome: str
 ) -> None:
-    def end(*_: object, **__: object) -> None:
-        raise error
-
-    monkeypatch.setattr("glusterlab.run.runner.run", end)
-    result = run("--webhook", server.url, "--on-end", f"echo $GLUSTERLAB_OUTCOME $GLUSTERLAB_EXIT_CODE >{folder}/told")
+    command = f"echo $GLUSTERLAB_OUTCOME $GLUSTERLAB_EXIT_CODE >{folder}/told"
+    with patch("glusterlab.run.runner.run", side_effect=error):
+        result = run("--webhook", server.url, "--on-end", command)
     assert result.exit_code == code
     assert (folder / "told").read_text() == f"{outcome} {code}\n"
     assert server.got[0]["glusterlab"]["outcome"] == outcome
@@ -238,9 +234,10 @@ def test_a_run_that_fails_or_is_stopped_says_so(
     assert str(error) in result.stderr
 
 
-def test_a_bad_webhook_is_refused_before_anything_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glusterlab.run.runner.run", lambda *_, **__: pytest.fail("it ran"))
-    result = run("--webhook", SECRET)
+def test_a_bad_webhook_is_refused_before_anything_runs(folder: Path) -> None:
+    with patch("glusterlab.run.runner.run") as ran:
+        result = run("--webhook", SECRET)
+    ran.assert_not_called()
     assert result.exit_code == 2
     assert "the webhook: expected a URL" in result.stderr
     assert SECRET not in result.output
