@@ -333,6 +333,7 @@ def test_hosts_whose_lines_are_mixed() -> None:
     found = whole(mixed.replace("n2: \tMin xfer", "n2:\tMin xfer"))
     assert [(r.host, r.run, r.valid) for r in found] == [("n1", 1, True), ("n2", 2, True)]
     assert {r.details["command_line"] for r in found} == {"iozone -+m t/cl -t 6 -s 2m -r 512k -c -e -w -+n -C -i 0"}
+    assert {r.details["began"] for r in found} == {"Fri Nov 20 10:32:43 2026"}
     grepped = "".join(f"c{n}:\tChildren see throughput for  1 readers = {n}00.00 kB/sec\n" for n in (1, 2, 3))
     assert {r.host: r.throughput_bytes_per_s for r in whole(grepped)} == {f"c{n}": n * 100.0 * KB for n in (1, 2, 3)}
     found = whole("".join(f"out/{n}.txt:12:{line}\n" for n in (1, 2) for line in WRITERS.splitlines()))

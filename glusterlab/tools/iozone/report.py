@@ -86,7 +86,7 @@ _MARK = re.compile(
 _MARK_WORDS = ("throughput", "xfer", "reclen", "Iozone:", "iozone test")  # quicker than the pattern, for most lines
 _PREFIX = re.compile(r"[\w.@/+-]{1,200}")
 _LOG_WORDS = frozenset({"info", "debug", "warning", "error", "notice", "stdout", "stderr", "output", "out", "result"})
-_GREP_LINE = re.compile(r"[0-9]{1,9}:")
+_GREP_LINE = re.compile(r"^[0-9]{1,9}:")
 _TAGS = re.compile(r"</?(?:br|p|pre|code|div|span|tt|samp|b|td|tr)\b[^<>]{0,100}>", re.IGNORECASE)
 
 
