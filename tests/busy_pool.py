@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,6 +14,7 @@ from glusterlab.analysis.saturation.resources import Capacity
 START = 1_000_000.0
 SERVERS = tuple(f"server{number:02d}" for number in range(1, 7))
 CLIENTS = tuple(f"client{number:02d}" for number in range(1, 13))
+HOSTS = (*SERVERS, *CLIENTS)
 DISKS = tuple(f"sd{letter}" for letter in "bcdefghijklm")
 LINK, DISK = 10e6, 1e6
 """Rates of links and disks, bytes/s; a server's link and a client's are alike, its twelve disks do 12 MB/s."""
@@ -24,7 +26,7 @@ KNOWN = Capacity(
     disk_write=DISK,
     server_read=12 * DISK,
     server_write=12 * DISK,
-    memory=dict.fromkeys((*SERVERS, *CLIENTS), 64e9),
+    memory=dict.fromkeys(HOSTS, 64e9),
 )
 
 Values = float | Iterable[float] | Callable[[np.ndarray], np.ndarray]
@@ -37,50 +39,35 @@ class Pool:
         self.step, self.disks = step, disks
         self.since = np.arange(1, round(seconds / step) + 1) * step
         self.series: dict[tuple[str, str, str, str, str], np.ndarray] = {}
-        for host in (*SERVERS, *CLIENTS):
-            for metric in ("receive_bytes_per_s", "transmit_bytes_per_s"):
-                self._put(host, "network", "eth0", metric, 0.0)
-            for metric, value in (("idle_fraction", 1.0), ("iowait_fraction", 0.0), ("steal_fraction", 0.0)):
-                self._put(host, "cpu", "all", metric, value)
-            self._put(host, "memory", "", "available_bytes", 63e9)
-        for host in SERVERS:
-            for device in disks:
-                for metric in ("read_bytes_per_s", "write_bytes_per_s", "transfers_per_s"):
-                    self._put(host, "disk", device, metric, 0.0)
+        self.links("receive", 0.0, *HOSTS).links("transmit", 0.0, *HOSTS).cpu(0.0)
+        self._put(HOSTS, "cpu", ["all"], "iowait_fraction", 0.0)._put(HOSTS, "cpu", ["all"], "steal_fraction", 0.0)
+        self.other("memory", "available_bytes", 63e9, HOSTS)
+        for metric in ("read_bytes_per_s", "write_bytes_per_s", "transfers_per_s"):
+            self.disk(metric, 0.0)
 
-    def _put(self, host: str, activity: str, device: str, metric: str, values: Values) -> None:
-        role = "server" if host in SERVERS else "client"
-        self.series[role, host, activity, device, metric] = self._along(values)
-
-    def _along(self, values: Values) -> np.ndarray:
+    def _put(self, hosts: Iterable[str], activity: str, devices: Iterable[str], metric: str, values: Values) -> Pool:
         found = values(self.since) if callable(values) else values
-        data = np.asarray(list(found) if isinstance(found, Iterable) else found, dtype=float)
-        return np.broadcast_to(data, self.since.shape)
+        data = np.asarray(list(found) if isinstance(found, Iterable) else [found] * len(self.since), dtype=float)
+        for host, device in itertools.product(hosts, devices):
+            role = "server" if host in SERVERS else "client"
+            self.series[role, host, activity, device, metric] = np.broadcast_to(data, self.since.shape)
+        return self
 
     def links(self, direction: str, values: Values, *hosts: str, device: str = "eth0") -> Pool:
         """Bytes per second that hosts receive or transmit."""
-        for host in hosts:
-            self._put(host, "network", device, f"{direction}_bytes_per_s", values)
-        return self
+        return self._put(hosts, "network", [device], f"{direction}_bytes_per_s", values)
 
     def disk(self, metric: str, values: Values, hosts: Iterable[str] = SERVERS, devices: Iterable[str] = ()) -> Pool:
         """A metric of disks."""
-        for host in hosts:
-            for device in devices or self.disks:
-                self._put(host, "disk", device, metric, values)
-        return self
+        return self._put(hosts, "disk", devices or self.disks, metric, values)
 
-    def cpu(self, busy: Values, hosts: Iterable[str] = (*SERVERS, *CLIENTS), device: str = "all") -> Pool:
+    def cpu(self, busy: float, hosts: Iterable[str] = HOSTS, device: str = "all") -> Pool:
         """Share of the time that CPUs are busy."""
-        for host in hosts:
-            self._put(host, "cpu", device, "idle_fraction", 1 - self._along(busy))
-        return self
+        return self._put(hosts, "cpu", [device], "idle_fraction", 1 - busy)
 
     def other(self, activity: str, metric: str, values: Values, hosts: Iterable[str] = SERVERS) -> Pool:
         """A metric of whole hosts."""
-        for host in hosts:
-            self._put(host, activity, "", metric, values)
-        return self
+        return self._put(hosts, activity, [""], metric, values)
 
     def table(self, sample: pd.Series | dict[str, Any], moments: dict[str, float] | None = None) -> pd.DataFrame:
         """The telemetry table; `moments` are seconds by which a host writes its records later than others."""

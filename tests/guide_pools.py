@@ -24,6 +24,7 @@ LAYOUTS = {
 }
 SERIES = {name: layout_label(type_, geometry, kind) for name, (_, type_, geometry, _, kind, *_) in LAYOUTS.items()}
 GUIDE = Path(__file__).parents[1] / "raw" / "published" / "supermicro-2017"
+RUNBOOK = Path(__file__).parents[1] / "runbooks" / "supermicro-2017"
 STUDY = load_study(GUIDE)
 STUDIES = studies_of(STUDY)
 SERVERS = tuple(STUDY.servers)

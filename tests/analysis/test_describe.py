@@ -21,9 +21,9 @@ from glusterlab.errors import DataError
 from glusterlab.spec import Cluster, load_cluster
 from glusterlab.spec.campaign import Campaign
 from glusterlab.spec.published import FILE_SIZES, load_file_sizes
+from tests.guide_pools import GUIDE, RUNBOOK
+from tests.pools import HARDWARE, pool_data
 
-PROJECT = Path(__file__).parents[2]
-GUIDE = PROJECT / "raw" / "published" / "supermicro-2017"
 GIB = 2**30
 
 SCALES = {"large-file": {"scale": 200}, "small-file": {"scale": 34, "operations": True}}
@@ -36,15 +36,8 @@ CAMPAIGN = {
     "layouts": [{"name": "mirror", "type": "replicate", "geometry": "1x2", "backing": "raid6"}],
     "workers": [1, 96, 6],
     "workloads": [
-        {
-            "tool": "iozone",
-            "operations": ["write", "read"],
-            "file_size": "10 MiB",
-            "stands_for": "4 GiB",
-            "length": 0.5,
-            "record_size": "256 KiB",
-            "model": "large-file",
-        },
+        {"tool": "iozone", "operations": ["write", "read"], "file_size": "10 MiB", "model": "large-file"}
+        | {"stands_for": "4 GiB", "length": 0.5, "record_size": "256 KiB"},
         {"tool": "smallfile", "operations": "create", "file_size": "32 KiB", "model": "small-file"}
         | {"workers": 1, "files_per_worker": 40},
         {"tool": "smallfile", "operations": "read", "file_size": "32 KiB", "model": "small-file"}
@@ -55,54 +48,38 @@ CAMPAIGN = {
 
 
 def cluster(**changed: Any) -> Cluster:
-    return Cluster.model_validate(
-        {
-            "schema_version": 1,
-            "name": "pool",
-            "servers": [{"name": "s1"}, {"name": "s2"}, {"name": "s3"}],
-            "clients": [{"name": "c1"}],
-            "hardware": {
-                "disks_per_server": 24,
-                "disk_write": "205 MB/s",
-                "disk_read": "212 MB/s",
-                "server_link": "20 Gbit/s",
-                "client_link": "10 Gbit/s",
-            },
-            "server_models": {
-                "small": {"model": "Two bays", "disks": 2, "disk_capacity": "6 TB", "memory": "8 GB"},
-                "large": {"model": "A shelf", "disks": 24},
-            },
-            "backings": {
-                "jbod": {"bricks": ["/b/1", "/b/2"], "kind": "jbod", "server_model": "small"},
-                "raid6": {"bricks": ["/b/a"], "kind": "raid6", "disks_per_brick": 24, "server_model": "large"},
-            },
-            **changed,
-        }
-    )
+    keys = {
+        "hardware": HARDWARE | {"disks_per_server": 24},
+        "server_models": {
+            "small": {"model": "Two bays", "disks": 2, "disk_capacity": "6 TB", "memory": "8 GB"},
+            "large": {"model": "A shelf", "disks": 24},
+        },
+        "backings": {
+            "jbod": {"bricks": ["/b/1", "/b/2"], "kind": "jbod", "server_model": "small"},
+            "raid6": {"bricks": ["/b/a"], "kind": "raid6", "disks_per_brick": 24, "server_model": "large"},
+        },
+    }
+    return Cluster.model_validate(pool_data(3, **keys | changed))
 
 
 def test_hosts_are_servers_then_clients_with_what_hardware_says() -> None:
     table = hosts_table(cluster())
     assert list(table.columns) == HOST_COLUMNS
-    assert list(zip(table["role"], table["host"], table["disks"], strict=True)) == [
-        *(("server", name, 24) for name in ("s1", "s2", "s3")),
-        ("client", "c1", 0),
+    assert table[["role", "host", "disks", "link_bytes_per_s"]].values.tolist() == [
+        *(["server", name, 24, 2.5e9] for name in ("s1", "s2", "s3")),
+        ["client", "c1", 0, 1.25e9],
     ]
-    assert list(table["link_bytes_per_s"]) == [2.5e9] * 3 + [1.25e9]
     assert table["bricks"].iloc[0] == "jbod: 2 bricks of 1 disk; raid6: 1 brick of 24 disks"
     small = hosts_table(cluster(), "small")
     assert list(small["disks"]) == [2, 2, 2, 0]
     assert small[["bricks", "model", "parts"]].iloc[0].tolist() == ["jbod: 2 bricks of 1 disk", "Two bays", "8 GB"]
-
-
-def test_a_kind_that_the_cluster_lacks_and_an_unknown_cluster_have_no_rows() -> None:
+    # a kind that the cluster lacks, and an unknown cluster
     for empty in (hosts_table(cluster(), "dense"), hosts_table(None)):
-        assert empty.empty
-        assert list(empty.columns) == HOST_COLUMNS
-    assert server_models_table(None).empty
+        assert (empty.empty, list(empty.columns)) == (True, HOST_COLUMNS)
 
 
 def test_kinds_of_server_have_what_is_known() -> None:
+    assert server_models_table(None).empty
     table = server_models_table(cluster())
     assert list(table.columns) == MODEL_COLUMNS
     small, large = table.to_dict("records")
@@ -116,42 +93,35 @@ def test_without_kinds_the_hardware_is_the_kind() -> None:
     plain = cluster(server_models={}, backings={"jbod": {"bricks": ["/b/1"], "kind": "jbod"}})
     [row] = server_models_table(plain).to_dict("records")
     assert (row["name"], row["disks"], row["network"]) == ("server", 24, "20 Gbit/s")
-    [guide] = server_models_table(load_cluster(PROJECT / "runbooks/supermicro-2017/cluster-dense.yaml")).to_dict(
-        "records"
-    )
+    [guide] = server_models_table(load_cluster(RUNBOOK / "cluster-dense.yaml")).to_dict("records")
     assert (guide["name"], guide["raw_capacity_bytes"]) == ("dense", 144e12)
 
 
 @pytest.fixture
 def written() -> pd.DataFrame:
-    return written_sizes(
-        Campaign.model_validate(CAMPAIGN),
-        cluster(scale_models=SCALES, testbed={"name": "default", "state": "/var/lib/testbed"}),
-    )
+    testbed = {"name": "default", "state": "/var/lib/testbed"}
+    return written_sizes(Campaign.model_validate(CAMPAIGN), cluster(scale_models=SCALES, testbed=testbed))
 
 
 def test_what_is_written_is_what_the_campaign_asks_for(written: pd.DataFrame) -> None:
+    columns = ["file_size_bytes", "record_size_bytes", "scale", "length", "workers", "files_per_worker"]
+    rows = written.set_index("nominal_file_size_bytes")[columns].T.to_dict("list")
     assert len(written) == 3
-    large = written[written["nominal_file_size_bytes"] == 4 * GIB].iloc[0]
-    assert (large["file_size_bytes"], large["record_size_bytes"]) == (10 << 20, 256 << 10)
-    assert (large["scale"], large["length"], large["workers"]) == (200, 0.5, "1 to 96")
+    assert rows[4 * GIB][:5] == [10 << 20, 256 << 10, 200, 0.5, "1 to 96"]
     small = written[written["tool"] == "smallfile"].iloc[0]
-    assert (small["file_size_bytes"], small["scale"], small["length"]) == (32 << 10, 34, 1)
-    assert (small["workers"], small["files_per_worker"]) == ("1 to 48", "5 to 40")
     assert math.isnan(small["record_size_bytes"])
-    real = written[written["nominal_file_size_bytes"] == GIB].iloc[0]
-    assert (real["scale"], real["length"]) == (1, 1)
+    assert small[columns].drop("record_size_bytes").tolist() == [32 << 10, 34, 1, "1 to 48", "5 to 40"]
+    assert rows[GIB][2:4] == [1, 1]
 
 
 def test_every_size_of_the_guide_has_a_row_and_its_use(written: pd.DataFrame) -> None:
     table = file_sizes_table(load_file_sizes(GUIDE), written)
     assert table["label"].tolist() == ["32 KB", "4 MB", "128 MB", "4 GB", "128 GB", "1 GiB"]
     assert table["on_line"].tolist() == [False, True, True, True, True, False]
-    assert table[table["label"] == "4 GB"]["use_case"].tolist() == ["DVD video file"]
-    missing = table[table["label"] == "128 GB"].iloc[0]
-    assert missing["tool"] == ""
-    assert math.isnan(missing["file_size_bytes"])
-    assert table[table["label"] == "1 GiB"]["use_case"].tolist() == [""]
+    rows = table.set_index("label")
+    assert rows.loc[["4 GB", "1 GiB"], "use_case"].tolist() == ["DVD video file", ""]
+    assert rows.loc["128 GB", "tool"] == ""
+    assert math.isnan(rows.loc["128 GB", "file_size_bytes"])
 
 
 def test_a_study_without_sizes_leaves_those_of_the_campaign(tmp_path: Path, written: pd.DataFrame) -> None:

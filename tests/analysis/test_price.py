@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -25,16 +24,10 @@ from glusterlab.analysis.price import (
     server_costs,
 )
 from glusterlab.spec import published
-from glusterlab.spec.prices import PriceList, load_prices
-from tests.guide_pools import LARGE, SERIES, chosen, pools
+from glusterlab.spec.prices import PriceList
+from tests.guide_pools import GUIDE, LARGE, SERIES, chosen, pools
 
-PRICES = Path(__file__).parents[2] / "runbooks" / "supermicro-2017" / "prices.yaml"
 RATE = "throughput_bytes_per_s"
-
-
-@pytest.fixture(scope="module")
-def prices() -> PriceList:
-    return load_prices(PRICES)
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +36,20 @@ def table(prices: PriceList) -> pd.DataFrame:
 
 
 def repriced(prices: PriceList, factor: float) -> PriceList:
-    lines = [line.model_copy(update={"price": line.price * factor}) for line in prices.prices]
-    extras = [line.model_copy(update={"price": line.price * factor}) for line in prices.per_server]
-    return prices.model_copy(update={"prices": tuple(lines), "per_server": tuple(extras)})
+    lines = {
+        name: tuple(line.model_copy(update={"price": line.price * factor}) for line in getattr(prices, name))
+        for name in ("prices", "per_server")
+    }
+    return prices.model_copy(update=lines)
+
+
+def of_pools(prices: PriceList, **writes: float) -> pd.DataFrame:
+    """Ratios of writes of some layouts."""
+    return relative_per_cost(priced(chosen(pools({"write": writes})), RATE, prices))
 
 
 def of(table: pd.DataFrame, name: str, operation: str) -> pd.Series:
-    rows = table[(table["series"] == SERIES[name]) & (table["operation"] == operation)]
-    assert len(rows) == 1
-    return rows.iloc[0]
+    return table.set_index(["series", "operation"]).loc[SERIES[name], operation]
 
 
 def test_cost_and_capacity_of_pools_are_known(prices: PriceList) -> None:
@@ -81,15 +79,13 @@ def test_the_first_configuration_is_one_and_others_are_ratios_to_it(table: pd.Da
 
 @settings(max_examples=8, deadline=None)
 @given(factor=st.floats(1e-3, 1e3))
-def test_a_factor_on_all_prices_leaves_relative_values_alone(factor: float) -> None:
-    prices = load_prices(PRICES)
-    samples = chosen(pools({"write": {"replicate": 44e6, "disperse-dense": 46e6}}))
-    before = relative_per_cost(priced(samples, RATE, prices))
-    after = relative_per_cost(priced(samples, RATE, repriced(prices, factor)))
-    for column in ("relative", "relative_low", "relative_high", "per_usable", "cost_per_usable_relative"):
-        assert after[column].to_numpy() == pytest.approx(before[column].to_numpy())
-    assert after["pool_cost"].to_numpy() == pytest.approx(factor * before["pool_cost"].to_numpy())
-    assert after["cost_per_usable_tb"].to_numpy() == pytest.approx(factor * before["cost_per_usable_tb"].to_numpy())
+def test_a_factor_on_all_prices_leaves_relative_values_alone(prices: PriceList, factor: float) -> None:
+    samples = {"replicate": 44e6, "disperse-dense": 46e6}
+    before, after = (of_pools(list_, **samples) for list_ in (prices, repriced(prices, factor)))
+    same = ["relative", "relative_low", "relative_high", "per_usable", "cost_per_usable_relative"]
+    assert after[same].to_numpy() == pytest.approx(before[same].to_numpy(), nan_ok=True)
+    costs = ["pool_cost", "cost_per_usable_tb"]
+    assert after[costs].to_numpy() == pytest.approx(factor * before[costs].to_numpy())
 
 
 def test_scale_models_of_two_scales_are_compared_at_full_size(prices: PriceList) -> None:
@@ -125,21 +121,19 @@ def test_a_layout_of_unknown_capacity_has_a_cost_and_no_cost_per_tb(prices: Pric
     samples = chosen(pools({"write": {"replicate": 44e6, "disperse": 46e6}}).assign(kind="raid5"))
     found = relative_per_cost(priced(samples, RATE, prices))
     assert found["pool_cost"].tolist() == [6 * 16_670.0] * 2
-    assert found[["usable_bytes", "cost_per_usable_tb", "cost_per_usable_relative"]].isna().all().all()
+    assert found[["usable_bytes", "cost_per_usable_tb", "cost_per_usable_relative"]].isna().all(axis=None)
     assert math.isnan(found["per_usable"].iloc[1])
     assert found["relative"].tolist() == [1.0, pytest.approx(46 / 44)]
     assert ["its capacity is not known" in note for note in pricing_notes(samples, RATE, prices)] == [True, True]
 
 
 def test_a_ratio_has_the_smaller_number_of_samples(prices: PriceList) -> None:
-    both = pd.concat(
-        [pools({"write": {"replicate": 44e6}}, spread=(0.9, 1.1)), pools({"write": {"disperse": 80e6}})],
-        ignore_index=True,
-    )
+    few = pools({"write": {"replicate": 44e6}}, spread=(0.9, 1.1))
+    both = pd.concat([few, pools({"write": {"disperse": 80e6}})], ignore_index=True)
     found = relative_per_cost(priced(chosen(both), RATE, prices)).set_index("series")
     assert found["relative"].notna().all()
-    assert found["n"].to_dict() == {SERIES["replicate"]: 2, SERIES["disperse"]: 3}
-    assert found["relative_n"].to_dict() == {SERIES["replicate"]: 2, SERIES["disperse"]: 2}
+    expected = {SERIES["replicate"]: [2, 2], SERIES["disperse"]: [3, 2]}
+    assert found[["n", "relative_n"]].T.to_dict("list") == expected
     assert math.isnan(found["relative_low"][SERIES["disperse"]])
 
 
@@ -147,13 +141,6 @@ def test_measured_worker_counts_and_rising_curves_are_kept(prices: PriceList) ->
     curve = [pools({"write": {"replicate": value}}, workers=count) for count, value in ((1, 5e6), (12, 40e6))]
     found = priced(chosen(pd.concat(curve, ignore_index=True)), RATE, prices)
     assert found[["workers", "measured_workers", "still_rising"]].to_numpy().tolist() == [[12, "1;12", True]]
-
-
-def test_nothing_measured_gives_empty_tables(prices: PriceList) -> None:
-    table = relative_per_cost(priced(chosen(pools()).iloc[:0], RATE, prices))
-    assert "relative" in table
-    for empty in (table, cost_table(table), sensitivity(table, prices, [1.0]), crossings(table, prices)):
-        assert empty.empty
 
 
 def test_sensitivity_at_factor_one_is_the_ratio_itself(table: pd.DataFrame, prices: PriceList) -> None:
@@ -190,27 +177,22 @@ def test_a_crossing_is_where_both_are_equal(
 
 def test_the_known_crossing_of_two_pools(prices: PriceList, monkeypatch: pytest.MonkeyPatch) -> None:
     """Writes 2 x 27.5 against 44 per cost: equal where the dense server costs 1.25 times the standard one."""
-    two = pools({"write": {"replicate": 44e6, "replicate-dense": 27.5e6}})
-    table = relative_per_cost(priced(chosen(two), RATE, prices))
+    table = of_pools(prices, **{"replicate": 44e6, "replicate-dense": 27.5e6})
     monkeypatch.setattr(price, "FACTOR_RANGE", (0.01, 100))
-    found = crossings(table, prices).set_index("move")
     # 17,180 + 7,200 f = 1.25 x (13,070 + 3,600 f) has no solution above 0, and 13,700 + 10,680 f = 1.25 x (10,100 +
     # 6,570 f) neither; 17,880 + 6,500 f = 1.25 x (10,170 + 6,500 f) has
-    assert found.index.tolist() == ["software, network, support"]
-    row = found.iloc[0]
+    (row,) = crossings(table, prices).to_dict("records")
+    assert row["move"] == "software, network, support"
     assert row["factor"] == pytest.approx((17_880 - 1.25 * 10_170) / (0.25 * 6_500))
     assert (row["better_below"], row["better_above"]) == (SERIES["replicate"], SERIES["replicate-dense"])
     assert row["factor_low"] < row["factor"] < row["factor_high"]
-
-
-STUDY = Path(__file__).parents[2] / "raw" / "published" / "supermicro-2017"
 
 
 @pytest.mark.parametrize(("number", "server", "total"), [(3, "standard", 16_670), (4, "dense", 24_380)])
 def test_a_bill_has_the_guides_lines_and_what_every_server_costs(
     prices: PriceList, number: int, server: str, total: float
 ) -> None:
-    bill = published.load_table(STUDY, number)
+    bill = published.load_table(GUIDE, number)
     shown = bill_table(bill, prices, server)
     assert shown["part number"].tolist()[: len(bill)] == bill["part_number"].tolist()
     assert shown["part number"].tolist()[len(bill) :] == ["storage-subscription", "network-share"]
@@ -222,17 +204,16 @@ def test_a_bill_of_another_list_names_what_differs(prices: PriceList) -> None:
     server = prices.servers["standard"]
     parts = {name: count for name, count in server.parts.items() if name != "SFT-OOB-LIC"} | {"HDD": 10}
     other = prices.model_copy(update={"servers": {"standard": server.model_copy(update={"parts": parts})}})
-    shown = bill_table(published.load_table(STUDY, 3), other, "standard").set_index("part number")
-    assert shown.loc["SFT-OOB-LIC", "price from"] == "not on the price list"
-    assert math.isnan(shown.loc["SFT-OOB-LIC", "amount"])
-    assert shown.loc["HDD", "price from"].endswith("the price list has 10 of them")
-    assert shown.loc["HDD", "quantity"] == 12
-    assert shown.loc["HDD", "amount"] == 3000
+    shown = bill_table(published.load_table(GUIDE, 3), other, "standard").set_index("part number")
+    lacking, disks = shown.loc["SFT-OOB-LIC"], shown.loc["HDD"]
+    assert (lacking["price from"], math.isnan(lacking["amount"])) == ("not on the price list", True)
+    assert disks["price from"].endswith("the price list has 10 of them")
+    assert (disks["quantity"], disks["amount"]) == (12, 3000)
 
 
 def test_a_list_without_the_guides_servers_has_no_bill_and_all_the_rest(prices: PriceList) -> None:
     mine = prices.model_copy(update={"name": "shop", "servers": {"box": prices.servers["standard"]}})
-    assert bill_table(published.load_table(STUDY, 4), mine, "dense").empty
+    assert bill_table(published.load_table(GUIDE, 4), mine, "dense").empty
     samples = chosen(pools()).assign(server_model="")
     found = relative_per_cost(priced(samples[samples["disks"] == 72], RATE, mine))
     assert set(found["server"]) == {"box"}
@@ -246,3 +227,7 @@ def test_why_no_price_changes_an_order(table: pd.DataFrame, prices: PriceList) -
     for few, reason in ((table.iloc[:0], "Nothing is measured"), (table.iloc[:1], "Only one layout is measured")):
         assert fixed_order(few).startswith(reason)
         assert crossings(few, prices).empty
+    nothing = relative_per_cost(priced(chosen(pools()).iloc[:0], RATE, prices))
+    assert "relative" in nothing
+    assert cost_table(nothing).empty
+    assert sensitivity(nothing, prices, [1.0]).empty

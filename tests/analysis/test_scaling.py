@@ -103,10 +103,11 @@ def test_published_data_bend_where_it_was_published() -> None:
 def test_intervals_cover_the_truth_as_often_as_they_say(
     counts: Sequence[int], n: int, scatter: float, shared: float
 ) -> None:
-    """Between 93 and 97 %, whether samples scatter alone or share a part of it; only what is stated counts.
+    """Between 93 and 97 %, less 3.5 standard errors: of 40 curves that is 81 %, of 1,000 in the long form 90.6 %.
 
-    Of coherency 98 %: where it is not determined, its upper end alone can be wrong. Peak and knee fall short: 90 %
-    where fewer than nine in ten curves show a peak.
+    The short form lets pass the 89 to 90 % that were seen of five worker counts with 6 % of shared scatter. Only what
+    is stated counts: of peak and knee 90 % where fewer than nine in ten curves show a peak. Of coherency up to 98 %:
+    where it is not determined, its upper end alone can be wrong.
     """
     runs = 1000 if LONG else 40
     contention, coherency = 0.05, 0.0008 if max(counts) == 96 else 0.003

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pandas as pd
 import pytest
 
 from glusterlab.analysis import select, summarise
 from glusterlab.analysis.select import SUMMARY, guide_layouts, select_nearest, size_note, split_values
 from glusterlab.errors import DataError
+from tests.conftest import build_samples
 from tests.guide_pools import pools
 
-Make = Callable[..., pd.DataFrame]
 GIB = 2**30
 
 
-def test_only_valid_samples_are_selected(make_samples: Make) -> None:
-    samples = make_samples({("disperse", "write", 12): [1.0, 2.0, 3.0]})
+def test_only_valid_samples_are_selected() -> None:
+    samples = build_samples({("disperse", "write", 12): [1.0, 2.0, 3.0]})
     samples.loc[1, "status"] = "invalid"
-    summary = summarise(select(samples, tool="iozone"), "throughput_bytes_per_s")
-    assert summary["n"].tolist() == [2]
-    assert summary["samples"].tolist() == ["01;03"]
-    assert split_values(summary["values"].iloc[0]) == [1.0, 3.0]
-    assert summary["interval"].tolist() == ["insufficient n"]
+    row = summarise(select(samples, tool="iozone"), "throughput_bytes_per_s").iloc[0]
+    assert (row["n"], row["samples"], row["interval"]) == (2, "01;03", "insufficient n")
+    assert split_values(row["values"]) == [1.0, 3.0]
 
 
-def test_a_summary_holds_mean_interval_and_the_way_back(make_samples: Make) -> None:
-    samples = make_samples({("disperse", "write", 12): [9.0, 10.0, 11.0]})
+def test_a_summary_holds_mean_interval_and_the_way_back() -> None:
+    samples = build_samples({("disperse", "write", 12): [9.0, 10.0, 11.0]})
     summary = summarise(select(samples, tool="iozone"), "throughput_bytes_per_s")
     assert list(summary.columns) == SUMMARY
     row = summary.iloc[0]
@@ -46,8 +42,8 @@ def test_a_summary_holds_mean_interval_and_the_way_back(make_samples: Make) -> N
         ("cell_id", "other", ("w12", "other")),
     ],
 )
-def test_cells_that_differ_are_apart(make_samples: Make, column: str, other: object, words: tuple[str, str]) -> None:
-    first = make_samples({("disperse", "write", 12): [1.0, 2.0, 3.0]})
+def test_cells_that_differ_are_apart(column: str, other: object, words: tuple[str, str]) -> None:
+    first = build_samples({("disperse", "write", 12): [1.0, 2.0, 3.0]})
     second = first.assign(**({"cell_id": "other"} | {column: other}))
     both = pd.concat([first, second], ignore_index=True)
     summary = summarise(select(both, tool="iozone"), "throughput_bytes_per_s")
@@ -56,43 +52,40 @@ def test_cells_that_differ_are_apart(make_samples: Make, column: str, other: obj
     assert all(any(word in series for series in summary["series"]) for word in words)
 
 
-def test_two_scales_of_one_size_are_named_by_their_scale(make_samples: Make) -> None:
+def test_two_scales_of_one_size_are_named_by_their_scale() -> None:
     # the record follows from the scale: 256 KiB at 1:200, 128 KiB at 1:400
     cell = {("disperse", "write", 48): [1.0]}
     samples = pd.concat(
-        make_samples(cell, scale=scale, record_size_bytes=200 * 262144.0 / scale, cell_id=f"1-{scale}")
+        build_samples(cell, scale=scale, record_size_bytes=200 * 262144.0 / scale, cell_id=f"1-{scale}")
         for scale in (200, 400)
     )
     assert set(select(samples, tool="iozone")["series"]) == {f"disperse 12x(4+2), JBOD, 1:{n}" for n in (200, 400)}
 
 
-def test_sizes_within_a_tenth_are_one_size(make_samples: Make) -> None:
-    samples = make_samples({("disperse", "write", 12): [1.0]})
-    assert len(select(samples, tool="iozone", nominal_file_size_bytes=4e9)) == 1
-    assert select(samples, tool="iozone", nominal_file_size_bytes=128 * GIB).empty
-
-
-def test_nearest_of_chosen_layouts(make_samples: Make) -> None:
-    samples = make_samples({("disperse", "write", 12): [1.0], ("replicate", "write", 12): [1.0]})
+def test_nearest_of_chosen_layouts() -> None:
+    samples = build_samples({("disperse", "write", 12): [1.0], ("replicate", "write", 12): [1.0]})
+    # sizes within a tenth are one size
+    assert len(select(samples, tool="iozone", nominal_file_size_bytes=4e9)) == 2
     wanted = {"tool": "iozone", "nominal_file_size_bytes": 128 * GIB}
+    assert select(samples, **wanted).empty
     assert len(select_nearest(samples, **wanted)) == 2
     assert select_nearest(samples, **wanted, layouts=["replicate-3x2-raid6"])["type"].tolist() == ["replicate"]
     with pytest.raises(DataError, match=r"expected layouts among disperse.*found other"):
         select_nearest(samples, **wanted, layouts=["other"])
 
 
-def curve(make: Make, size: int, workers: tuple[int, ...]) -> pd.DataFrame:
-    return make({("replicate", "write", count): [1.0] for count in workers}, nominal=size)
+def curve(size: int, workers: tuple[int, ...]) -> pd.DataFrame:
+    return build_samples({("replicate", "write", count): [1.0] for count in workers}, nominal=size)
 
 
-def test_the_nearest_size_has_a_curve(make_samples: Make) -> None:
+def test_the_nearest_size_has_a_curve() -> None:
     wanted = {"tool": "iozone", "nominal_file_size_bytes": 128 * GIB}
     # the guide's 128 GB at one worker count, 4 GB at six, 128 MB at three
     samples = pd.concat(
         [
-            curve(make_samples, 128 * GIB, (48,)),
-            curve(make_samples, 4 * GIB, (1, 6, 12, 24, 48, 96)),
-            curve(make_samples, 128 << 20, (1, 12, 24)),
+            curve(128 * GIB, (48,)),
+            curve(4 * GIB, (1, 6, 12, 24, 48, 96)),
+            curve(128 << 20, (1, 12, 24)),
         ]
     )
     drawn = select_nearest(samples, **wanted)
@@ -100,7 +93,7 @@ def test_the_nearest_size_has_a_curve(make_samples: Make) -> None:
     assert size_note(samples, drawn, 128 * GIB) == (
         "Drawn here: files of 4 GiB, the nearest to 128 GiB that has a curve: 128 GiB was measured at 48 workers only."
     )
-    more = pd.concat([samples, curve(make_samples, 128 * GIB, (1, 12))])
+    more = pd.concat([samples, curve(128 * GIB, (1, 12))])
     drawn = select_nearest(more, **wanted)
     assert set(drawn["nominal_file_size_bytes"]) == {128 * GIB}
     assert size_note(more, drawn, 128 * GIB) == "Drawn here: files of 128 GiB."

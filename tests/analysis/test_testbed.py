@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import pandas as pd
 import pytest
 
 from glusterlab.analysis.testbed import machine_cpu, scale_pairs
-from tests.conftest import GIB, build_samples
+from tests.conftest import GIB, build_samples, build_telemetry
 
-Make = Callable[..., pd.DataFrame]
 CELL = ("replicate", "write", 48)
 
 
@@ -26,17 +24,14 @@ def two() -> pd.DataFrame:
     return pd.concat([at(200, (19e6, 20e6, 21e6)), at(400, (9.6e6, 10e6, 10.4e6))], ignore_index=True)
 
 
-def test_what_agrees_at_both_scales_is_told(two: pd.DataFrame, make_telemetry: Make) -> None:
-    busy = machine_cpu(make_telemetry(two), two)
-    (row,) = scale_pairs(two, busy).to_dict("records")
+def test_what_agrees_at_both_scales_is_told(two: pd.DataFrame) -> None:
+    (row,) = scale_pairs(two, machine_cpu(build_telemetry(two), two)).to_dict("records")
     assert (row["fast_scale"], row["slow_scale"]) == (200, 400)
     assert (row["fast_mean"], row["slow_mean"]) == (pytest.approx(20e6), pytest.approx(10e6))
-    assert row["ratio"] == pytest.approx(1.0, abs=0.002)
+    assert (row["ratio"], row["agree"]) == (pytest.approx(1.0, abs=0.002), True)
     assert row["low"] < 1 < row["high"]
-    assert row["agree"]
     # each of the three hosts says 20 % of all CPUs
-    assert row["fast_cpu"] == pytest.approx(0.6)
-    assert row["slow_cpu"] == pytest.approx(0.6)
+    assert (row["fast_cpu"], row["slow_cpu"]) == (pytest.approx(0.6), pytest.approx(0.6))
     assert (row["fast_cell"], row["slow_cell"], row["fast_samples"]) == ("w-200", "w-400", "01;02;03")
     assert row["label"] == "write 4 GiB, replicate 3x2, RAID 6, 48 workers"
 
@@ -62,13 +57,13 @@ def test_three_scales_are_held_against_the_next() -> None:
     assert pairs["agree"].tolist() == [True, True]
 
 
-def test_cells_that_differ_in_more_than_the_scale_are_no_pair(two: pd.DataFrame) -> None:
-    for changed in ({"workers": 24}, {"access": "nfs"}, {"nominal_file_size_bytes": GIB}, {"geometry": "6x2"}):
-        other = two.copy()
-        for name, value in changed.items():
-            other.loc[other["scale"] == 400, name] = value
-        assert scale_pairs(other, _nothing()).empty
-    assert scale_pairs(two[two["scale"] == 200], _nothing()).empty
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("workers", 24), ("access", "nfs"), ("nominal_file_size_bytes", GIB), ("geometry", "6x2"), ("scale", 200)],
+)
+def test_cells_that_differ_in_more_than_the_scale_are_no_pair(two: pd.DataFrame, name: str, value: object) -> None:
+    two.loc[two["scale"] == 400, name] = value
+    assert scale_pairs(two, _nothing()).empty
 
 
 def test_small_files_are_held_together_by_files_per_second() -> None:
@@ -83,9 +78,9 @@ def test_small_files_are_held_together_by_files_per_second() -> None:
 
 @pytest.mark.parametrize(("sample", "mean"), [(None, 0.84), (2, 0.68)])
 def test_the_busiest_cell_comes_first_by_its_mean_with_its_busiest_sample(
-    two: pd.DataFrame, make_telemetry: Make, sample: int | None, mean: float
+    two: pd.DataFrame, sample: int | None, mean: float
 ) -> None:
-    telemetry = make_telemetry(two)
+    telemetry = build_telemetry(two)
     idle = (telemetry["cell_id"] == "w-400") & (telemetry["metric"] == "idle_fraction")
     telemetry.loc[idle & ((telemetry["sample"] == sample) | (sample is None)), "value"] = 0.52
     busy = machine_cpu(telemetry, two)

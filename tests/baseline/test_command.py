@@ -51,14 +51,11 @@ def test_the_codes_can_be_shown() -> None:
     assert len(call("--codes").stdout.splitlines()) == len(CODES) + 1
 
 
-def answer(monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> None:
-    monkeypatch.setattr("glusterlab.hosts.check.check", lambda *_, **__: list(findings))
-
-
 def test_errors_that_spoil_a_baseline_keep_it_from_beginning(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer(monkeypatch, Finding("s1", "error", "caches", "not dropped", "look"))
+    findings = [Finding("s1", "error", "caches", "not dropped", "look")]
+    monkeypatch.setattr("glusterlab.hosts.check.check", lambda *_, **__: findings)
     result = call(file, "--baseline", "--raw", tmp_path / "raw")
     assert result.exit_code == 1
     assert "the baseline was not begun: mend the errors first" in result.stderr
@@ -71,7 +68,7 @@ def test_a_baseline_is_measured_shown_and_kept(
 ) -> None:
     # a baseline can be measured before there is a pool
     found = [] if fit else [Finding(None, "error", "gluster", "glusterd does not answer", "start it")]
-    answer(monkeypatch, *found)
+    monkeypatch.setattr("glusterlab.hosts.check.check", lambda *_, **__: found)
     execute = runner.run
 
     def run(campaign: Any, cluster: Any, raw: Path, **options: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,10 @@ from glusterlab.plots.saturation import DISKS, draw_usage, memory_panels, panel_
 from glusterlab.plots.style import Provenance
 from glusterlab.sections.baseline import Baseline
 from glusterlab.sections.section import Section
-from glusterlab.spec import published
+from glusterlab.spec import Cluster, published
 from tests.baseline.bench import BaselineBench, make_cluster
+from tests.conftest import build_samples, build_telemetry
+from tests.guide_pools import GUIDE
 from tests.plots.drawing import drawn, words
 
 MEASURED = Limits(300e6, 200e6, 90e6, 95e6, source="pool-baseline")
@@ -33,44 +34,40 @@ class OneModel(Baseline):
         return MEASURED if (backing, scale, operations_limited) == ("raid6", 200.0, False) else None
 
 
-@pytest.fixture
-def section(tmp_path: Path) -> Section:
+def section_of(tmp_path: Path, cluster: Cluster, baseline: Baseline, *formats: str) -> Section:
     return Section(
         tables=None,  # type: ignore[arg-type]  # nothing here reads them
         published=pd.DataFrame(),
-        cluster=make_cluster(),
+        cluster=cluster,
         provenance=PROVENANCE,
-        folder=tmp_path,
-        formats=("csv",),
-        baseline=OneModel(tmp_path / "pool-baseline"),
+        folder=tmp_path / "figures",
+        formats=formats,
+        baseline=baseline,
     )
 
 
-def rows_of(make: Callable[..., pd.DataFrame], **changed: Any) -> pd.DataFrame:
-    return make(
-        {("replicate", "write", 12): [18e6, 19e6, 20e6], ("disperse", "write", 12): [18e6, 19e6, 20e6]}, **changed
-    )
+def rows_of(**changed: Any) -> pd.DataFrame:
+    return build_samples({(type_, "write", 12): [18e6, 19e6, 20e6] for type_ in ("replicate", "disperse")}, **changed)
 
 
 def test_what_was_measured_goes_before_what_the_cluster_file_states(
-    section: Section, make_samples: Callable[..., pd.DataFrame]
+    tmp_path: Path,
 ) -> None:
-    rows = rows_of(make_samples)
+    section = section_of(tmp_path, make_cluster(), OneModel(tmp_path / "pool-baseline"), "csv")
+    rows = rows_of()
     found = section.limits(rows)
     backing = rows.drop_duplicates("cell_id").set_index("cell_id")["backing"]
     assert {found[cell].source for cell in backing[backing == "raid6"].index} == {"pool-baseline"}
     stated = [found[cell] for cell in backing[backing == "jbod"].index]
     assert stated == [Limits(2.5e9 / 200, 1.25e9 / 200, 2 * 205e6 / 200, 2 * 212e6 / 200)]
-    other_model = section.limits(rows_of(make_samples, scale=100))
+    other_model = section.limits(rows_of(scale=100))
     assert {limits.source for limits in other_model.values()} == {""}
 
 
 @pytest.mark.parametrize("source", ["pool-baseline", ""])
-def test_a_figure_with_limits_says_which_they_are(
-    make_samples: Callable[..., pd.DataFrame], make_telemetry: Callable[[pd.DataFrame], pd.DataFrame], source: str
-) -> None:
-    rows = select(make_samples({("replicate", "write", 12): [18e6, 19e6, 20e6]}), tool="iozone")
-    summary = telemetry_by_cell(make_telemetry(rows), rows)
+def test_a_figure_with_limits_says_which_they_are(source: str) -> None:
+    rows = select(build_samples({("replicate", "write", 12): [18e6, 19e6, 20e6]}), tool="iozone")
+    summary = telemetry_by_cell(build_telemetry(rows), rows)
     limits = dict.fromkeys(rows["cell_id"], Limits(300e6, 200e6, 90e6, 95e6, source=source))
     sentence = "Limits as measured by the baseline pool-baseline, links at least as cluster.yaml states them."
     for panels, limited in ((DISKS, True), (memory_panels(testbed=False), False)):
@@ -80,21 +77,13 @@ def test_a_figure_with_limits_says_which_they_are(
 
 def test_a_measured_baseline_becomes_figures_and_a_table(bench: BaselineBench, tmp_path: Path) -> None:
     baseline = Baseline(bench.run().path)
-    guide = published.load_baselines(Path(__file__).parents[2] / "raw" / "published" / "supermicro-2017")
+    guide = published.load_baselines(GUIDE)
     places = place_rates(baseline.results, bench.cluster, baseline.name, guide)
     kinds = rates_by_kind(places)
     # all disks of the pool in memory run at 1000 kB/s, all links at 6 MB/s
     assert set(kinds["median"].round()) == {1000 * 1024.0, 6e6}
     assert {"one disk, jbod", "one array, raid6", "link between servers"} <= set(kinds["label"])
-    section = Section(
-        tables=None,  # type: ignore[arg-type]  # nothing here reads them
-        published=pd.DataFrame(),
-        cluster=bench.cluster,
-        provenance=PROVENANCE,
-        folder=tmp_path / "figures",
-        formats=("csv", "png"),
-        baseline=baseline,
-    )
+    section = section_of(tmp_path, bench.cluster, baseline, "csv", "png")
     for what, draw in (("disk", draw_rates), ("array", draw_rates), ("link", draw_links)):
         rows = places[places["what"] == what]
         footer = baseline_footer(rows, section.provenance, baseline.digest)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from glusterlab.analysis.baselines import Rates, slow_places
+from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.cli.check import rates_json, show_rates
 from glusterlab.hosts.transport import Outcome
 from glusterlab.run.baseline import baseline_name
@@ -16,10 +18,10 @@ from glusterlab.run.sample import LocalRun
 from glusterlab.run.status import campaign_status
 from glusterlab.run.verify import verify
 from glusterlab.sections.baseline import Baseline, read_results
-from glusterlab.store.baselines import find_baseline
+from glusterlab.store.baselines import alike, find_baseline
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.evidence import members
-from tests.baseline.bench import BaselineBench, make_cluster
+from tests.baseline.bench import ARRAYS, BaselineBench, make_cluster
 
 KB = 1024
 
@@ -30,6 +32,17 @@ class Kill(BaseException):
 
 def of(results: tuple[Rates, ...], what: str, kind: str, operation: str) -> Rates:
     return next(each for each in results if (each.what, each.of, each.operation) == (what, kind, operation))
+
+
+def night(bench: BaselineBench) -> Path | None:
+    """The baseline of a campaign of the bench's cluster."""
+    return find_baseline(bench.root / "night", bench.cluster)
+
+
+def limits_of(bench: BaselineBench, backing: str = "jbod", scale: float = 200.0, *, operations: bool = False) -> Any:
+    found = night(bench)
+    assert found is not None
+    return Baseline(found, bench.cluster.hardware).limits(backing, scale, operations_limited=operations)
 
 
 def test_a_baseline_is_a_campaign_like_any_other(bench: BaselineBench) -> None:
@@ -98,9 +111,7 @@ def test_files_that_a_read_needs_are_written_again(bench: BaselineBench) -> None
         return None
 
     bench.transport.hooks.append(lost)
-    campaign = bench.campaign(network=False)
-    summary = bench.run(campaign)
-    assert summary.exit_code == 0
+    assert bench.run(bench.campaign(network=False)).exit_code == 0
     writes = [text for text in bench.transport.scripts("s1", "exec iozone") if "-i 0" in text]
     assert len(writes) == 3 + 1
 
@@ -140,80 +151,60 @@ def test_the_limits_of_a_campaign_are_those_of_the_newest_baseline_of_its_cluste
     bench.connect()
     bench.disk_rate = lambda _host, _file: 900.0
     bench.run(bench.campaign(name="second"))
-    found = find_baseline(bench.root / "night", bench.cluster)
-    assert found is not None
-    assert found.name == "second"
-    baseline = Baseline(found, bench.cluster.hardware)
-    limits = baseline.limits("jbod", 200.0, operations_limited=False)
-    assert limits is not None
+    assert night(bench) == bench.root / "second"
+    disk = 900 * KB
     # a TCP stream carries less than the 20 and 10 Gbit/s that are stated, divided by 200
-    assert (limits.server_link, limits.client_link) == (12.5e6, 6.25e6)
-    assert (limits.server_disks_write, limits.source) == (2 * 900 * KB, "second")
-    assert (limits.brick_write, limits.brick_read) == (900 * KB, 900 * KB)
-    assert baseline.limits("jbod", 100.0, operations_limited=False) is None
-    assert baseline.limits("jbod", 200.0, operations_limited=True) is None
-    assert baseline.limits("nvme", 200.0, operations_limited=False) is None
+    expected = Limits(12.5e6, 6.25e6, 2 * disk, 2 * disk, brick_write=disk, brick_read=disk, source="second")
+    assert limits_of(bench) == expected
+    assert limits_of(bench, scale=100.0) is limits_of(bench, operations=True) is limits_of(bench, "nvme") is None
     # a baseline has no limits of its own, but those of another
-    other = find_baseline(bench.root / "second", bench.cluster)
-    assert other is not None
-    assert other.name == baseline_name(bench.cluster)
+    assert find_baseline(bench.root / "second", bench.cluster) == bench.root / baseline_name(bench.cluster)
 
 
 def test_a_link_is_as_fast_as_it_is_stated_or_was_measured_to_be(bench: BaselineBench) -> None:
     # one stream over a bond of two links takes one of them; the clients' links are faster than stated
     bench.link_rate = lambda client, server: 6.2e6 if {client, server} == {"s1", "s2"} else 7e6
     bench.run()
-    found = find_baseline(bench.root / "night", bench.cluster)
-    assert found is not None
-    limits = Baseline(found, bench.cluster.hardware).limits("jbod", 200.0, operations_limited=False)
-    assert limits is not None
+    limits = limits_of(bench)
     assert (limits.server_link, limits.client_link) == (12.5e6, 7e6)
 
 
 def test_a_campaign_that_is_seen_through_a_link_has_its_baseline(bench: BaselineBench, tmp_path: Path) -> None:
     bench.run()
     (bench.root / "night").mkdir()
-    view = tmp_path / "view" / "raw"
-    view.mkdir(parents=True)
-    (view / "night").symlink_to(bench.root / "night")
-    found = find_baseline(view / "night", bench.cluster)
-    assert found == bench.root / "pool-baseline"
+    (tmp_path / "view").mkdir()
+    (tmp_path / "view" / "night").symlink_to(bench.root / "night")
+    assert find_baseline(tmp_path / "view" / "night", bench.cluster) == bench.root / "pool-baseline"
 
 
 def test_a_baseline_of_other_hardware_is_none(bench: BaselineBench) -> None:
     bench.run()
     campaign = bench.root / "night"
-    hardware = bench.cluster.model_dump(mode="json")["hardware"]
-    assert find_baseline(campaign, make_cluster(description="the same")) is not None
-    for changed in (
+    others = (
         {"name": "another"},
         {"clients": [{"name": "c9", "address": "10.0.1.1"}]},
-        {"hardware": {**hardware, "disk_write": "100 MB/s"}},
+        {"hardware": {**ARRAYS, "disk_write": "100 MB/s"}},
         {"scale_models": {"large-file": {"scale": 100}}},
-    ):
+    )
+    assert find_baseline(campaign, make_cluster(description="the same")) is not None
+    for changed in others:
         assert find_baseline(campaign, make_cluster(**changed)) is None, changed
     (bench.root / "pool-baseline/cluster.yaml").write_text("damage")
     assert find_baseline(campaign, bench.cluster) is None
 
 
 def test_a_baseline_without_a_valid_sample_is_none(bench: BaselineBench) -> None:
-    bench.transport.strays = {"c1": ["something"] * 3}
-    summary = bench.run(bench.campaign(network=False))
-    shutil.rmtree(summary.path / "cells")
-    assert find_baseline(bench.root / "night", bench.cluster) is None
+    shutil.rmtree(bench.run(bench.campaign(network=False)).path / "cells")
+    assert night(bench) is None
 
 
 def test_only_a_baseline_of_all_parts_gives_limits(bench: BaselineBench) -> None:
     bench.run(bench.campaign(network=False))
-    found = find_baseline(bench.root / "night", bench.cluster)
-    assert found is not None
-    assert Baseline(found).limits("jbod", 200.0, operations_limited=False) is None
+    assert limits_of(bench) is None
 
 
 def test_real_hardware_whose_stated_rates_were_corrected_is_the_same() -> None:
-    from glusterlab.store.baselines import alike
-
-    hardware = {**make_cluster().model_dump(mode="json")["hardware"], "disks_per_server": 12}
+    hardware = {**ARRAYS, "disks_per_server": 12}
     real = {"testbed": None, "scale_models": {}, "hardware": hardware}
     corrected = {**real, "hardware": {**hardware, "disk_write": "199 MB/s", "client_link": "9.4 Gbit/s"}}
     assert alike(make_cluster(**real), make_cluster(**corrected))

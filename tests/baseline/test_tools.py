@@ -17,14 +17,14 @@ from glusterlab.spec import Cell
 from glusterlab.spec.cell import Layout
 from glusterlab.spec.cluster import ScaleModel
 from glusterlab.tools import host_tools
-from glusterlab.tools.base import LocalJob
+from glusterlab.tools.base import LocalJob, Measurement
 from tests.baseline.bench import make_cluster
 
 DATA = Path(__file__).parent / "data"
 MODEL = ScaleModel(name="large-file", scale=200)
 
 
-def cell_of(tool: str, operation: str, workers: int, size: int = 3968 << 10, record: int = 128 << 10) -> Cell:
+def cell_of(tool: str, operation: str, workers: int, size: int = 3968 << 10) -> Cell:
     return Cell(
         layout=Layout(name="jbod", type="other", subvolumes=1, backing="jbod"),
         access="none",
@@ -32,11 +32,22 @@ def cell_of(tool: str, operation: str, workers: int, size: int = 3968 << 10, rec
         operation=operation,
         file_size_bytes=size,
         nominal_file_size_bytes=size,
-        record_size_bytes=record,
+        record_size_bytes=128 << 10,
         workers=workers,
         model=MODEL,
         options=("-t", "4") if tool == "iperf3" else (),
     )
+
+
+WRITE, RECEIVE = cell_of("iozone-local", "write", 6), cell_of("iperf3", "receive", 10, 131072)
+
+
+def parse(folder: Path, cell: Cell) -> Measurement:
+    return host_tools()[cell.tool].parse(folder, cell)
+
+
+def copied(folder: str, to: Path) -> Path:
+    return Path(shutil.copytree(DATA / folder, to / "workload"))
 
 
 def job_of(cell: Cell) -> LocalJob:
@@ -45,49 +56,41 @@ def job_of(cell: Cell) -> LocalJob:
 
 
 def test_every_disk_of_every_server_is_a_worker() -> None:
-    result = host_tools()["iozone-local"].parse(DATA / "iozone-write", cell_of("iozone-local", "write", 6))
-    assert result.problems == ()
-    assert result.record.tool_version == "3.489"
-    assert [worker.host for worker in result.workers] == [
-        f"server0{n}:/bricks/jbod/d0{disk}" for n in (1, 2, 3) for disk in (1, 2)
-    ]
-    assert [worker.worker for worker in result.workers] == [1, 2, 3, 4, 5, 6]
+    result = parse(DATA / "iozone-write", WRITE)
+    assert (result.problems, result.record.tool_version) == ((), "3.489")
+    places = [f"server0{n}:/bricks/jbod/d0{disk}" for n in (1, 2, 3) for disk in (1, 2)]
+    assert [(worker.worker, worker.host) for worker in result.workers] == list(enumerate(places, start=1))
     rates = [worker.throughput_bytes_per_s or 0 for worker in result.workers]
     assert all(0.97e6 < rate < 1.03e6 for rate in rates)
     assert result.record.throughput_bytes_per_s == pytest.approx(sum(rates), rel=1e-3)
 
 
 def test_a_server_without_its_report_is_missed(tmp_path: Path) -> None:
-    shutil.copytree(DATA / "iozone-write", tmp_path / "workload")
-    (tmp_path / "workload/server02.txt").unlink()
-    tool, cell = host_tools()["iozone-local"], cell_of("iozone-local", "write", 6)
-    assert [reason.code for reason in tool.parse(tmp_path / "workload", cell).problems] == ["tool-incomplete"]
-    (tmp_path / "workload/server02.txt").write_text("iozone: command not found\n")
+    folder = copied("iozone-write", tmp_path)
+    (folder / "server02.txt").unlink()
+    assert [reason.code for reason in parse(folder, WRITE).problems] == ["tool-incomplete"]
+    (folder / "server02.txt").write_text("iozone: command not found\n")
     with pytest.raises(ParseError, match="expected a report of IOzone"):
-        tool.parse(tmp_path / "workload", cell)
+        parse(folder, WRITE)
 
 
 def test_workers_keep_their_order_when_hosts_are_renamed(tmp_path: Path) -> None:
-    folder = tmp_path / "workload"
-    shutil.copytree(DATA / "iozone-write", folder)
+    folder = copied("iozone-write", tmp_path)
     (folder / "server01.txt").rename(folder / "zulu.txt")
     commands = [{"output": name} for name in ("zulu.txt", "server02.txt", None, "../elsewhere.txt")]
     (folder / "commands.json").write_text(json.dumps(commands))
-    workers = host_tools()["iozone-local"].parse(folder, cell_of("iozone-local", "write", 6)).workers
+    workers = parse(folder, WRITE).workers
     assert [(worker.host or "").partition(":")[0] for worker in workers[::2]] == ["zulu", "server02", "server03"]
     (folder / "commands.json").write_text("[1]")
-    assert host_tools()["iozone-local"].parse(folder, cell_of("iozone-local", "write", 6)).problems == ()
+    assert parse(folder, WRITE).problems == ()
 
 
 def test_a_full_disk_and_a_short_file_have_their_reasons(tmp_path: Path) -> None:
-    shutil.copytree(DATA / "iozone-write", tmp_path / "workload")
-    (tmp_path / "workload/server02.txt.stderr").write_text("write: No space left on device\n")
-    result = host_tools()["iozone-local"].parse(tmp_path / "workload", cell_of("iozone-local", "write", 6))
-    assert [(reason.code, reason.host) for reason in result.problems] == [("disk-full", "server02")]
-    bigger = cell_of("iozone-local", "write", 6, size=8 << 20)
-    assert "tool-incomplete" in {
-        reason.code for reason in host_tools()["iozone-local"].parse(DATA / "iozone-write", bigger).problems
-    }
+    folder = copied("iozone-write", tmp_path)
+    (folder / "server02.txt.stderr").write_text("write: No space left on device\n")
+    assert [(reason.code, reason.host) for reason in parse(folder, WRITE).problems] == [("disk-full", "server02")]
+    bigger = parse(DATA / "iozone-write", cell_of("iozone-local", "write", 6, size=8 << 20))
+    assert "tool-incomplete" in {reason.code for reason in bigger.problems}
 
 
 def test_one_disk_of_each_server_is_the_first() -> None:
@@ -102,55 +105,44 @@ def test_one_disk_of_each_server_is_the_first() -> None:
 
 
 def test_what_the_receivers_counted_is_a_worker_per_pair() -> None:
-    result = host_tools()["iperf3"].parse(DATA / "iperf3-receive", cell_of("iperf3", "receive", 10, 131072, 131072))
-    assert result.problems == ()
-    assert result.record.tool_version == "3.12"
-    places = {worker.host for worker in result.workers}
+    result = parse(DATA / "iperf3-receive", RECEIVE)
+    assert (result.problems, result.record.tool_version) == ((), "3.12")
+    rates = {worker.host or "": worker.throughput_bytes_per_s or 0 for worker in result.workers}
     # server02 was the client, and the data came to it
-    assert "client02 to server02" in places
-    assert len(places) == 10
-    between_servers = [
-        worker.throughput_bytes_per_s or 0 for worker in result.workers if (worker.host or "").count("server") == 2
-    ]
-    assert all(11.9e6 < rate < 12.6e6 for rate in between_servers)
+    assert "client02 to server02" in rates
+    assert len(rates) == len(result.workers) == 10
+    assert all(11.9e6 < rate < 12.6e6 for pair, rate in rates.items() if pair.count("server") == 2)
     assert result.record.elapsed_s == pytest.approx(20, abs=0.1)
 
 
 def test_a_pair_that_could_not_connect_is_named_although_iperf3_ended_well(tmp_path: Path) -> None:
-    shutil.copytree(DATA / "iperf3-receive", tmp_path / "workload")
+    folder = copied("iperf3-receive", tmp_path)
+    file = min(folder.glob("*/*.json"))
     refused = {"start": {"connected": [], "version": "iperf 3.12"}, "intervals": [], "end": {}}
-    refused["error"] = "unable to connect to server: Connection refused"
-    file = min((tmp_path / "workload").glob("*/*.json"))
-    file.write_text(json.dumps(refused))
-    result = host_tools()["iperf3"].parse(tmp_path / "workload", cell_of("iperf3", "receive", 10, 131072, 131072))
-    assert [reason.code for reason in result.problems] == ["tool-incomplete"]
-    assert "Connection refused" in result.problems[0].message
-    assert " to " in result.problems[0].message
+    file.write_text(json.dumps(refused | {"error": "unable to connect to server: Connection refused"}))
+    (reason,) = parse(folder, RECEIVE).problems
+    assert reason.code == "tool-incomplete"
+    assert "Connection refused" in reason.message
+    assert " to " in reason.message
     file.unlink()
-    result = host_tools()["iperf3"].parse(tmp_path / "workload", cell_of("iperf3", "receive", 10, 131072, 131072))
-    assert "expected 10 pairs of hosts, found 9" in result.problems[0].message
+    assert "expected 10 pairs of hosts, found 9" in parse(folder, RECEIVE).problems[0].message
 
 
 def test_many_bad_pairs_are_counted_not_listed(tmp_path: Path) -> None:
-    folder = tmp_path / "workload"
-    shutil.copytree(DATA / "iperf3-receive", folder)
+    folder = copied("iperf3-receive", tmp_path)
     for file in sorted(folder.glob("*/*.json"))[:8]:
         file.write_text("{}\n")
-    reasons = host_tools()["iperf3"].parse(folder, cell_of("iperf3", "receive", 10, 131072, 131072)).problems
-    assert len(reasons) == 7
-    assert reasons[5].message == "and 3 more pairs without a result"
-    shutil.rmtree(folder)
-    folder.mkdir()
+    reasons = parse(folder, RECEIVE).problems
+    assert (len(reasons), reasons[5].message) == (7, "and 3 more pairs without a result")
+    (tmp_path / "empty").mkdir()
     with pytest.raises(ParseError, match="every pair of hosts"):
-        host_tools()["iperf3"].parse(folder, cell_of("iperf3", "receive", 10, 131072, 131072))
+        parse(tmp_path / "empty", RECEIVE)
 
 
 def test_a_server_waits_for_each_client() -> None:
-    rounds = host_tools()["iperf3"].rounds(job_of(cell_of("iperf3", "receive", 3, 131072, 131072)))
+    rounds = host_tools()["iperf3"].rounds(job_of(cell_of("iperf3", "receive", 3, 131072)))
     assert len(rounds) == 3
-    for steps in rounds:
-        server, client = steps
-        assert server.output == ""
-        assert server.command.argv == ("iperf3", "-s", "-1", "-p", "5201")
+    for server, client in rounds:
+        assert (server.output, server.command.argv) == ("", ("iperf3", "-s", "-1", "-p", "5201"))
         assert client.output.endswith(f"/{client.command.host}_{server.command.host}.json")
         assert " -R " in client.command.shell

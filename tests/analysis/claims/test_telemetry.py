@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -18,21 +19,15 @@ from glusterlab.analysis.claims.telemetry import (
     telemetry_verdicts,
 )
 from glusterlab.analysis.saturation.studies import Chosen, Measured
-from glusterlab.spec.claims import Claims, load_claims
+from glusterlab.spec.claims import Claims
 from tests.guide_pools import STUDIES
 
-CLAIMS = Path(__file__).parents[3] / "raw" / "published" / "supermicro-2017" / "claims.yaml"
 OPERATIONS = {
     "large-replicate": ("write", "read"),
     "large-disperse": ("write", "read"),
     "small-replicate": ("create", "read"),
 }
 COUNTS = (1, 12, 96)
-
-
-@pytest.fixture(scope="module")
-def claims() -> Claims:
-    return load_claims(CLAIMS)
 
 
 def cell(slug: str, operation: str, workers: int) -> str:
@@ -56,44 +51,41 @@ def evidence(
     studies, bindings, subsystems = {}, [], []
     for study in STUDIES:
         throughput, means = [], []
-        for operation in OPERATIONS[study.slug]:
-            for place, workers in enumerate(COUNTS):
-                name = cell(study.slug, operation, workers)
-                binding = (full or {}).get(name, "none of them: look at the software")
-                state = {"n": "none", "u": "unknown"}.get(binding[0], whole)
-                common = {
-                    "cell_id": name,
-                    "operation": operation,
-                    "workers": workers,
-                    "series": study.layout,
-                    "nominal_file_size_bytes": study.nominal_file_size_bytes,
-                    "n": n,
-                }
-                verdict = {
-                    "state": whole if binding.startswith("network") else state,
-                    "binding": binding,
-                    "agree": agree,
-                    "mean": 0.8,
-                    "hosts": "all 6 servers",
-                    "evidence": "2 records are too few",
-                    "not_judged": "",
-                }
-                bindings.append(common | verdict)
-                throughput.append(common)
-                subsystems += [
-                    {"cell_id": name, "family": family, "subsystem": f"server {family}", "mean": 0.1}
-                    for family in ("network", "disks", "CPU", "memory")
-                ]
-                level = (cpu or {}).get((study.slug, operation), [0.2, 0.2, 0.2])[place]
-                values = ";".join(str(level * part) for part in (0.99, 1.0, 1.01)[:n])
-                bounds = {"low": 0.97 * level, "high": 1.03 * level} if n >= 3 else {"low": float("nan"), "high": level}
-                for role, quantity in (("server", "cpu_busy_fraction"), ("machine", "machine_cpu_busy_fraction")):
-                    means.append(
-                        common | {"role": role, "quantity": quantity, "mean": level, "values": values} | bounds
-                    )
-                waiting = common | {"role": "server", "quantity": "blocked_processes", "values": ""}
-                spread = {"mean": blocked, "low": 0.97 * blocked if n >= 3 else float("nan"), "high": 1.03 * blocked}
-                means.append(waiting | spread)
+        for operation, (place, workers) in itertools.product(OPERATIONS[study.slug], enumerate(COUNTS)):
+            name = cell(study.slug, operation, workers)
+            binding = (full or {}).get(name, "none of them: look at the software")
+            common = {
+                "cell_id": name,
+                "operation": operation,
+                "workers": workers,
+                "series": study.layout,
+                "nominal_file_size_bytes": study.nominal_file_size_bytes,
+                "n": n,
+            }
+            verdict = {
+                "state": {"none": "none", "unknown": "unknown"}.get(binding.split()[0], whole),
+                "binding": binding,
+                "agree": agree,
+                "mean": 0.8,
+                "hosts": "all 6 servers",
+                "evidence": "2 records are too few",
+                "not_judged": "",
+            }
+            bindings.append(common | verdict)
+            throughput.append(common)
+            subsystems += [
+                {"cell_id": name, "family": family, "subsystem": f"server {family}", "mean": 0.1}
+                for family in ("network", "disks", "CPU", "memory")
+            ]
+            level = (cpu or {}).get((study.slug, operation), [0.2, 0.2, 0.2])[place]
+            values = ";".join(str(level * part) for part in (0.99, 1.0, 1.01)[:n])
+            for role, quantity, mean, each in (
+                ("server", "cpu_busy_fraction", level, values),
+                ("machine", "machine_cpu_busy_fraction", level, values),
+                ("server", "blocked_processes", blocked, ""),
+            ):
+                ends = {"low": 0.97 * mean if n >= 3 else math.nan, "high": 1.03 * mean}
+                means.append(common | {"role": role, "quantity": quantity, "mean": mean, "values": each} | ends)
         chosen = Chosen(study, pd.DataFrame(throughput), "", "")
         studies[study.slug] = Measured(chosen, pd.DataFrame(throughput), pd.DataFrame(), {}, pd.DataFrame(means), {})
     return Evidence(studies, pd.DataFrame(bindings), pd.DataFrame(subsystems), testbed)
@@ -135,21 +127,9 @@ def test_a_pool_that_does_otherwise_contradicts(claims: Claims) -> None:
         ("large-disperse", "read"): [0.1, 0.1, 0.1],
     }
     found = answers(claims, evidence(full, cpu))
-    assert found == {
-        "files-writes-software": "no",
-        "replicate-cpu": "no",
-        "replicate-cpu-even": "no",
-        "replicate-disks": "no",
-        "disperse-network": "no",
-        "disperse-cpu-write": "no",
-        "disperse-cpu-read": "no",
-        "disperse-disks": "no",
-        "small-no-limit": "no",
-        "small-network": "no",
-        "small-cpu": "yes",
-        "small-memory": "yes",
-        "small-disks": "yes",
-    }
+    assert len(found) == 13
+    assert {name for name, answer in found.items() if answer == "yes"} == {"small-cpu", "small-memory", "small-disks"}
+    assert set(found.values()) == {"yes", "no"}
 
 
 @pytest.mark.parametrize("few", [{"n": 2, "agree": 2}, {"n": 4, "agree": 2}])
@@ -228,8 +208,7 @@ def test_studies_that_were_not_measured_say_so(claims: Claims) -> None:
     }
     nothing = Evidence(empty, found.binding.iloc[:0], found.subsystems.iloc[:0], testbed=False)
     table = telemetry_statements(claims, nothing)
-    assert set(table["measured"]) == {"not measured"}
-    assert set(table["as the guide says"]) == {"not told"}
+    assert set(zip(table["measured"], table["as the guide says"], strict=True)) == {("not measured", "not told")}
 
 
 def test_cpus_at_two_scales_are_not_compared(claims: Claims) -> None:
@@ -261,11 +240,5 @@ def test_of_several_campaigns_the_one_that_tells_counts() -> None:
 
     first = {"a": told("not measured"), "b": told("insufficient n"), "c": told("contradicted", 4)}
     second = {"a": told("insufficient n"), "b": told("reproduced", 5), "c": told("reproduced"), "d": told("reproduced")}
-    found = most_decided([first, second])
-    assert {name: (one.verdict, one.n) for name, one in found.items()} == {
-        "a": ("insufficient n", 3),
-        "b": ("reproduced", 5),
-        "c": ("contradicted", 4),
-        "d": ("reproduced", 3),
-    }
+    assert most_decided([first, second]) == second | {"c": first["c"]}
     assert most_decided([]) == {}

@@ -21,24 +21,19 @@ SAME, MORE, FAR = "same direction, different size", "more", "far more"
 
 def claim(kind: str, relation: str, value: float | None = None, **changed: Any) -> Claim:
     """A claim of some kind on cells that nobody asks for."""
-    data: dict[str, Any] = {
-        "id": "x",
-        "section": "A chapter",
-        "paraphrase": "It is so.",
-        "kind": kind,
-        "published": {"relation": relation, "words": "so"},
-    }
+    published: dict[str, Any] = {"relation": relation, "words": "so"}
     if value is not None:
-        data["published"]["value"] = value
+        published["value"] = value
+    if relation == "between":
+        published["high"] = changed.pop("high")
+    data = {"id": "x", "section": "A chapter", "paraphrase": "It is so.", "kind": kind, "published": published}
     if kind == "value":
-        data["published"]["unit"] = "MB/s per disk"
+        published["unit"] = "MB/s per disk"
         data["cells"] = {"tool": "iozone"}
     else:
         data |= {"of": {"tool": "iozone"}, "to": {"tool": "smallfile"}}
     if relation == "up to":
         data["quantifier"] = "largest"
-    if relation == "between":
-        data["published"]["high"] = changed.pop("high")
     return Claim.model_validate(data | changed)
 
 
@@ -79,12 +74,6 @@ def test_a_range_is_taken_as_it_is_and_a_claim_may_have_its_own_tolerance() -> N
     assert band_of(claim("value", "equals", 10.0, tolerance=1.02)).high == 1.02
 
 
-def test_what_compares_nothing_has_no_band() -> None:
-    fact = claim("fact", "is", 3.0, of=None, to=None, needs="product")
-    with pytest.raises(ValueError, match="compares nothing"):
-        band_of(fact)
-
-
 @pytest.mark.parametrize(
     ("made", "estimate", "verdict", "said"),
     [
@@ -98,22 +87,18 @@ def test_what_compares_nothing_has_no_band() -> None:
         (claim("ratio", "equals", 1.67), interval(1.90, 2.00, 2.10), SAME, "larger"),
         (claim("ratio", "equals", 1.67), interval(0.90, 1.30, 1.90), "insufficient n", "direction"),
         (claim("ratio", "equals", 1.67), interval(0.96, 1.00, 1.04), "contradicted", "no difference"),
-        (claim("ratio", "equals", 1.67), interval(0.60, 0.70, 0.80), "contradicted", "other side of 1"),
         # 9 % more: no difference of up to 10 % contradicts it
         (claim("ratio", "equals", 1.09), interval(0.97, 0.99, 1.01), "insufficient n", "direction"),
-        (claim("ratio", "over", 4.1), interval(4.3, 5.0, 5.8), "reproduced", "whole interval"),
-        (claim("ratio", "between", 1.3, high=1.5), interval(1.32, 1.4, 1.48), "reproduced", "whole interval"),
         # an order
         (claim("ordering", MORE), interval(1.01, 3.0, 9.0), "reproduced", "whole interval"),
         (claim("ordering", MORE), interval(0.99, 1.01, 1.03), "insufficient n", "direction"),
         (claim("ordering", MORE), interval(0.80, 0.90, 0.99), "contradicted", "other side of 1"),
+        (claim("ordering", MORE), interval(0.992, 0.995, 0.998), "contradicted", "; the ratio is less than 10 % away"),
+        (claim("ordering", MORE), interval(1.002, 1.005, 1.008), "reproduced", "; the ratio is less than 10 % away"),
         (claim("ordering", FAR), interval(1.2, 1.3, 1.4), SAME, "smaller"),
-        (claim("ordering", FAR), interval(0.95, 1.0, 1.05), "contradicted", "no difference"),
         (claim("ordering", FAR), interval(1.4, 1.6, 1.8), "reproduced", "words say"),
-        (claim("ordering", "slightly more"), interval(1.02, 1.05, 1.08), "reproduced", "whole interval"),
+        (claim("ordering", "slightly more"), interval(1.02, 1.05, 1.08), "reproduced", "less than 10 % away from 1"),
         (claim("ordering", "no more"), interval(0.9, 1.0, 1.09), "reproduced", "within the margin"),
-        (claim("ordering", "no more"), interval(1.2, 1.3, 1.4), "contradicted", "outside the margin"),
-        (claim("ordering", "no more"), interval(1.0, 1.1, 1.2), "insufficient n", "margin"),
         # what is not significant is not yet equal
         (claim("equality", "same"), interval(0.95, 1.01, 1.07), "reproduced", "within the margin"),
         (claim("equality", "same"), interval(0.70, 1.00, 1.40), "insufficient n", "margin"),
@@ -129,8 +114,8 @@ def test_what_compares_nothing_has_no_band() -> None:
 )
 def test_each_verdict_by_hand(made: Claim, estimate: Estimate, verdict: str, said: str) -> None:
     found, why = decide(band_of(made), estimate, value=made.kind == "value")
-    assert (found, why) == (verdict, why)
-    assert said in why
+    assert (found, said in why) == (verdict, True), why
+    assert ("less than 10 % away" in why) == ("less than 10 % away" in said)
 
 
 @pytest.mark.parametrize(
@@ -151,21 +136,6 @@ def test_several_comparisons_or_worker_counts_have_to_show_more(
     verdict, why = decide(band, estimate, **{level: wider})
     assert verdict == "insufficient n"
     assert "but not at the level that several comparisons or worker counts ask for" in why
-
-
-@pytest.mark.parametrize(
-    ("estimate", "verdict", "little"),
-    [
-        (interval(0.992, 0.995, 0.998), "contradicted", True),
-        (interval(1.002, 1.005, 1.008), "reproduced", True),
-        (interval(0.82, 0.85, 0.88), "contradicted", False),
-        (interval(1.12, 1.15, 1.18), "reproduced", False),
-    ],
-)
-def test_an_order_by_less_than_10_percent_is_told(estimate: Estimate, verdict: str, little: bool) -> None:
-    found, why = decide(band_of(claim("ordering", MORE)), estimate)
-    assert found == verdict
-    assert ("less than 10 % away from 1" in why) == little
 
 
 bands = st.one_of(
@@ -190,22 +160,16 @@ def test_fewer_than_three_samples_never_give_a_verdict(made: Claim, few: list[fl
         assert f"n = {min(len(few), len(many))}" in why
 
 
-samples = st.lists(numbers, min_size=3, max_size=6)
-
-
 @given(bands, st.floats(0.2, 5), st.floats(1.0, 3.0), st.floats(1.0, 3.0))
 def test_less_noise_never_takes_a_contradiction_back(made: Claim, centre: float, wide: float, narrower: float) -> None:
-    band, value = band_of(made), made.kind == "value"
-    narrow = wide ** (1 / narrower)
-    if decide(band, interval(centre / wide, centre, centre * wide), value=value)[0] == "contradicted":
-        assert decide(band, interval(centre / narrow, centre, centre * narrow), value=value)[0] == "contradicted"
-
-
-@given(bands, st.floats(0.2, 5), st.floats(1.0, 3.0), st.integers(3, 9))
-def test_a_verdict_and_a_reason_for_every_interval(made: Claim, centre: float, half: float, n: int) -> None:
-    verdict, why = decide(band_of(made), interval(centre / half, centre, centre * half, n), value=made.kind == "value")
-    assert verdict in VERDICTS
-    assert why
+    verdicts = []
+    for half in (wide, wide ** (1 / narrower)):
+        estimate = interval(centre / half, centre, centre * half)
+        verdict, why = decide(band_of(made), estimate, value=made.kind == "value")
+        assert verdict in VERDICTS
+        assert why
+        verdicts.append(verdict)
+    assert verdicts[0] != "contradicted" or verdicts[1] == "contradicted"
 
 
 def test_a_contrast_of_four_groups_by_hand() -> None:
@@ -322,13 +286,16 @@ def test_choosing_the_best_workers_seldom_reproduces_what_is_not_so(
     assert found <= 0.05
 
 
-def test_what_is_so_is_reproduced_where_samples_can_tell() -> None:
-    def share(made: Claim, truth: float) -> float:
-        return simulate(made, [truth], n=5, scatter=0.03, counts=(3, 3), verdict="reproduced")
-
-    assert share(claim("ordering", MORE), 1.3) > 0.95
-    assert share(claim("ratio", "equals", 1.5), 1.5) > 0.95
-    assert share(claim("equality", "similar"), 1.0) > 0.95
+@pytest.mark.parametrize(
+    ("made", "truth"),
+    [
+        (claim("ordering", MORE), 1.3),
+        (claim("ratio", "equals", 1.5), 1.5),
+        (claim("equality", "similar"), 1.0),
+    ],
+)
+def test_what_is_so_is_reproduced_where_samples_can_tell(made: Claim, truth: float) -> None:
+    assert simulate(made, [truth], n=5, scatter=0.03, counts=(3, 3), verdict="reproduced") > 0.95
 
 
 def test_a_false_claim_is_called_contradicted_where_samples_can_tell() -> None:

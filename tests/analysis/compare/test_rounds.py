@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from glusterlab.analysis.compare.rounds import find_rounds
+from glusterlab.analysis.compare.rounds import Rounds, find_rounds
 
 
 def rows(starts: dict[int, float]) -> pd.DataFrame:
@@ -18,17 +18,21 @@ def at(offset: float, count: int = 10, step: float = 100.0) -> dict[int, float]:
     return {repeat: offset + step * repeat for repeat in range(1, count + 1)}
 
 
-def test_rounds_in_turns_are_pairs_by_repeat() -> None:
-    found = find_rounds(rows(at(0)), rows(at(40)))
+def rounds(one: dict[int, float], other: dict[int, float]) -> Rounds:
+    found = find_rounds(rows(one), rows(other))
     assert found is not None
+    return found
+
+
+def test_rounds_in_turns_are_pairs_by_repeat() -> None:
+    found = rounds(at(0), at(40))
     assert found.reference == found.other == tuple(range(10))
     assert (found.reference_first, found.one_sided) == (10, True)
 
 
 def test_the_order_within_a_round_may_change() -> None:
     other = {repeat: start + (40 if repeat % 2 else -40) for repeat, start in at(0).items()}
-    found = find_rounds(rows(at(0)), rows(other))
-    assert found is not None
+    found = rounds(at(0), other)
     assert (len(found.reference), found.reference_first, found.one_sided) == (10, 5, False)
 
 
@@ -38,27 +42,19 @@ def test_campaigns_one_after_the_other_are_no_rounds(offset: float) -> None:
 
 
 def test_a_repeat_that_was_tried_again_at_the_end_is_left_out() -> None:
-    other = at(40) | {3: 5000.0}
-    found = find_rounds(rows(at(0)), rows(other))
-    assert found is not None
-    assert found.reference == (0, 1, 3, 4, 5, 6, 7, 8, 9)
-
-
-def test_too_many_that_lie_apart_are_no_rounds() -> None:
-    other = at(40) | {3: 5000.0, 4: 5100.0, 7: 5200.0}
-    assert find_rounds(rows(at(0)), rows(other)) is None
+    again = at(40) | {3: 5000.0}
+    assert rounds(at(0), again).reference == (0, 1, 3, 4, 5, 6, 7, 8, 9)
+    # too many that lie apart are no rounds
+    assert find_rounds(rows(at(0)), rows(again | {4: 5100.0, 7: 5200.0})) is None
 
 
 def test_missing_repeats_are_left_out() -> None:
     one, other = at(0), at(40)
     del one[2], other[5]
-    found = find_rounds(rows(one), rows(other))
-    assert found is not None
-    assert len(found.reference) == 8
-    repeats = [
-        (rows(one)["repeat"][a], rows(other)["repeat"][b]) for a, b in zip(found.reference, found.other, strict=True)
-    ]
-    assert repeats == [(n, n) for n in (1, 3, 4, 6, 7, 8, 9, 10)]
+    found = rounds(one, other)
+    both = [1, 3, 4, 6, 7, 8, 9, 10]
+    assert [list(one)[place] for place in found.reference] == both
+    assert [list(other)[place] for place in found.other] == both
 
 
 def test_without_times_there_are_no_rounds() -> None:
@@ -73,18 +69,12 @@ def test_a_loop_of_turns_that_was_broken_off_anywhere_is_still_in_rounds(step: i
     order = "abccba" * 5
     ran = list(enumerate(order[:step] + order))
     starts = [[100.0 * at for at, name in ran if name == wanted][:10] for wanted in ("a", other)]
-    found = find_rounds(*(rows(dict(enumerate(each, start=1))) for each in starts))
-    assert found is not None
+    found = rounds(*(dict(enumerate(each, start=1)) for each in starts))
     assert len(found.reference) >= 8
 
 
 def test_pairs_by_time_are_neighbours_and_the_closest() -> None:
     """The other campaign is a round behind: its repeats are near to the next ones of the reference."""
-    found = find_rounds(rows(at(0)), rows({repeat: start + 140 for repeat, start in at(0).items()}))
-    assert found is not None
-    assert found.by == "time"
-    assert found.reference == tuple(range(1, 10))
-    assert found.other == tuple(range(9))
-    numbered_on = find_rounds(rows(at(0)), rows({repeat + 20: start for repeat, start in at(40).items()}))
-    assert numbered_on is not None
-    assert numbered_on.other == tuple(range(10))
+    found = rounds(at(0), at(140))
+    assert (found.by, found.reference, found.other) == ("time", tuple(range(1, 10)), tuple(range(9)))
+    assert rounds(at(0), {repeat + 20: start for repeat, start in at(40).items()}).other == tuple(range(10))

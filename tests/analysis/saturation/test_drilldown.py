@@ -6,7 +6,6 @@ import base64
 import json
 import math
 import zlib
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,15 +26,15 @@ from glusterlab.analysis.saturation.drilldown import (
 from glusterlab.analysis.saturation.verdict import VERDICT_COLUMNS, judge
 from glusterlab.errors import UsageError
 from tests.busy_pool import CLIENTS, DISK, KNOWN, LINK, SERVERS, Pool, during
+from tests.conftest import build_samples
 
-Make = Callable[..., pd.DataFrame]
 NO_VERDICTS = pd.DataFrame(columns=VERDICT_COLUMNS)
 COUNTS = (12, 48)
 
 
 @pytest.fixture
-def rows(make_samples: Make) -> pd.DataFrame:
-    table = make_samples({("disperse", "write", workers): [1.0, 2.0] for workers in COUNTS}, elapsed_s=60.0)
+def rows() -> pd.DataFrame:
+    table = build_samples({("disperse", "write", workers): [1.0, 2.0] for workers in COUNTS}, elapsed_s=60.0)
     return select(table.assign(end_s=table["start_s"] + 60), tool="iozone")
 
 
@@ -87,13 +86,9 @@ def test_what_is_unpacked_is_what_was_recorded(rows: pd.DataFrame) -> None:
     # what never was above 0 is left out
     assert (RECORDED, "disks, read") not in found
     assert json.loads(json.dumps(data, allow_nan=False)) == data
-
-
-def test_a_share_has_the_threshold_that_it_counts_by(rows: pd.DataFrame) -> None:
-    data = packed(rows)
-    full = {tuple(data["measures"][layer[0]][:2]): layer[3] for layer in data["cells"][0]["samples"][0]["layers"]}
-    assert full[SHARE, "server disks"] == 0.9
-    assert full[RECORDED, "disks, written"] is None
+    # a share has the threshold that it counts by
+    full = {tuple(data["measures"][layer[0]][:2]): layer[3] for layer in sample["layers"]}
+    assert (full[SHARE, "server disks"], full[RECORDED, "disks, written"]) == (0.9, None)
 
 
 def test_a_record_that_is_missing_is_told_apart_from_nothing_done(rows: pd.DataFrame) -> None:
@@ -108,33 +103,35 @@ def test_a_record_that_is_missing_is_told_apart_from_nothing_done(rows: pd.DataF
 def test_verdicts_stand_beside_their_samples(rows: pd.DataFrame) -> None:
     table = recorded(rows)
     capacity = {str(cell): KNOWN for cell in rows["cell_id"]}
-    found = judge(table, rows, capacity)
-    data = drill_down(table, rows, capacity, found.verdicts)
-    (words, *_) = [sample["verdict"] for cell in data["cells"] for sample in cell["samples"]]
+    data = drill_down(table, rows, capacity, judge(table, rows, capacity).verdicts)
+    words = data["cells"][0]["samples"][0]["verdict"]
     assert words.startswith("part of the disks; ") or "all 12 clients" in words
     assert data["cells"][0]["label"] == "write, 4 GiB files, disperse 12x(4+2), JBOD, 12 workers"
+    # nothing gives an empty page
+    empty = drill_down(table.iloc[:0], rows, {}, NO_VERDICTS)
+    assert (empty["cells"], empty["left_out"]) == ([], 0)
+    assert drill_down(table, rows.iloc[:0], {}, NO_VERDICTS)["first"] is None
 
 
 def test_a_page_is_full_after_the_first_sample_of_every_cell(rows: pd.DataFrame) -> None:
+    def numbers(page: dict[str, Any]) -> list[list[int]]:
+        return [[sample["number"] for sample in cell["samples"]] for cell in page["cells"]]
+
     whole = packed(rows)
-    assert [len(cell["samples"]) for cell in whole["cells"]] == [2, 2]
-    assert whole["left_out"] == 0
-    one = len(whole["cells"][0]["samples"][0]["data"])
-    bound = int(2.5 * one)
+    assert (numbers(whole), whole["left_out"]) == ([[1, 2], [1, 2]], 0)
+    bound = int(2.5 * len(whole["cells"][0]["samples"][0]["data"]))
     part = packed(rows, most_bytes=bound)
-    assert [[sample["number"] for sample in cell["samples"]] for cell in part["cells"]] == [[1], [1]]
-    assert part["left_out"] == 2
+    assert (numbers(part), part["left_out"]) == ([[1], [1]], 2)
     assert sum(len(sample["data"]) for cell in part["cells"] for sample in cell["samples"]) <= bound
     # the one that is asked for is there in any case
     asked = packed(rows, most_bytes=1, first=rows.iloc[[3]])
-    assert [[sample["number"] for sample in cell["samples"]] for cell in asked["cells"]] == [[2]]
+    assert (numbers(asked), asked["left_out"]) == ([[2]], 3)
     assert asked["first"] == [rows["cell_id"].iloc[3], 2]
-    assert asked["left_out"] == 3
 
 
-def test_a_long_sample_is_averaged(make_samples: Make) -> None:
+def test_a_long_sample_is_averaged() -> None:
     seconds = 2.0 * (MOST_STEPS * 2 - 1)
-    table = make_samples({("disperse", "write", 12): [1.0]}, elapsed_s=seconds)
+    table = build_samples({("disperse", "write", 12): [1.0]}, elapsed_s=seconds)
     rows = select(table.assign(end_s=table["start_s"] + seconds), tool="iozone")
     steps = Pool(seconds).disk("write_bytes_per_s", lambda since: np.where(since % 4 == 0, DISK, 0.0))
     data = packed(rows, steps)
@@ -144,23 +141,14 @@ def test_a_long_sample_is_averaged(make_samples: Make) -> None:
     assert line[:-1] == pytest.approx(0.5, abs=1 / LEVELS)
 
 
-def test_nothing_gives_an_empty_page(rows: pd.DataFrame) -> None:
-    data = drill_down(recorded(rows).iloc[:0], rows, {}, NO_VERDICTS)
-    assert (data["cells"], data["left_out"]) == ([], 0)
-    assert drill_down(recorded(rows), rows.iloc[:0], {}, NO_VERDICTS)["first"] is None
-
-
-def test_a_parameter_names_a_sample(rows: pd.DataFrame) -> None:
+@pytest.mark.parametrize(
+    ("text", "workers", "number"),
+    [("{few}", 12, 1), ("{few}/2", 12, 2), (" {many}/sample-02 ", 48, 2), ("{many:.56}", 48, 1), ("", 48, 1)],
+)
+def test_a_parameter_names_a_sample(rows: pd.DataFrame, text: str, workers: int, number: int) -> None:
     few, many = sorted(rows["cell_id"].unique())
-    for text, cell, number in (
-        (few, few, 1),
-        (f"{few}/2", few, 2),
-        (f" {many}/sample-02 ", many, 2),
-        (many[:-1], many, 1),
-        ("", many, 1),
-    ):
-        found = find_sample(rows, text).iloc[0]
-        assert (found["cell_id"], found["sample"]) == (cell, number)
+    found = find_sample(rows, text.format(few=few, many=many)).iloc[0]
+    assert (found["workers"], found["sample"]) == (workers, number)
     assert find_sample(rows.iloc[:0], "").empty
 
 
@@ -178,8 +166,10 @@ def test_a_sample_that_is_not_there_is_refused(rows: pd.DataFrame, text: str, wo
         find_sample(rows, text.format(few=min(rows["cell_id"])))
 
 
-def test_any_valid_sample_can_be_inspected(rows: pd.DataFrame, make_samples: Make) -> None:
-    other = make_samples({("replicate", "read", 6): [1.0]})
+def test_any_valid_sample_can_be_inspected(
+    rows: pd.DataFrame,
+) -> None:
+    other = build_samples({("replicate", "read", 6): [1.0]})
     samples = pd.concat([rows.drop(columns="series"), other], ignore_index=True)
     every, one = inspect_sample(samples, rows, str(other["cell_id"].iloc[0]))
     assert one["series"].tolist() == ["replicate 3x2, RAID 6"]

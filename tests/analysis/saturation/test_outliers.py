@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,17 +14,10 @@ from glusterlab.analysis.saturation.outliers import (
     judge_disks,
     named_disks,
     skewed_hosts,
-    working_time,
 )
 from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
 from tests.busy_pool import DISK, DISKS, LINK, SERVERS, Pool
-
-Make = Callable[..., pd.DataFrame]
-
-
-def slow_disks(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds = USUAL) -> pd.DataFrame:
-    return named_disks(disk_times(telemetry, samples, thresholds), thresholds)
-
+from tests.conftest import build_samples
 
 SLOW = ("server04", "sdg")
 STEP = 2.0
@@ -60,16 +51,17 @@ def written(seed: int, slow: float | None, workers: int = 48, rate: float = DISK
     return pool
 
 
-def samples_of(make_samples: Make, pools: list[Pool]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    rows = make_samples({("disperse", "write", 48): [1.0] * len(pools)}, elapsed_s=30.0)
+def samples_of(pools: list[Pool]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    rows = build_samples({("disperse", "write", 48): [1.0] * len(pools)}, elapsed_s=30.0)
     rows = rows.assign(end_s=rows["start_s"] + 120)
     tables = [pool.table(row) for pool, (_, row) in zip(pools, rows.iterrows(), strict=True)]
     return pd.concat(tables, ignore_index=True), rows
 
 
 @pytest.mark.parametrize("slow", [0.25, 0.4, 0.8])
-def test_one_slow_disk_of_seventy_two_is_named(make_samples: Make, slow: float) -> None:
-    found = slow_disks(*samples_of(make_samples, [written(seed, slow) for seed in range(5)]))
+def test_one_slow_disk_of_seventy_two_is_named(slow: float) -> None:
+    times = disk_times(*samples_of([written(seed, slow) for seed in range(5)]))
+    found = named_disks(times)
     if slow > USUAL.slow_rate:
         assert found.empty
         return
@@ -78,13 +70,19 @@ def test_one_slow_disk_of_seventy_two_is_named(make_samples: Make, slow: float) 
     # where its subvolume got next to no files nothing can be said of it
     assert 3 <= first["slow"] <= first["judged"] <= first["samples"]
     assert first["time_ratio"] == pytest.approx(1 / slow, rel=0.35)
+    # each disk has a row over all samples
+    table = disks_by_name(times)
+    assert len(table) == 72
+    whole = table[(table["host"] == SLOW[0]) & (table["device"] == SLOW[1])].iloc[0]
+    own = times[(times["host"] == SLOW[0]) & (times["device"] == SLOW[1])]
+    assert (whole["samples"], whole["slow"], whole["judged"]) == (len(own), first["slow"], own["judged"].sum())
+    assert whole["time_ratio"] == own.loc[own["judged"], "time_ratio"].median()
+    assert disks_by_name(times.iloc[:0]).empty
 
 
-def test_placement_alone_makes_no_disk_slow(make_samples: Make) -> None:
-    telemetry, rows = samples_of(
-        make_samples, [written(seed, None, workers) for seed in range(6) for workers in (12, 48)]
-    )
-    times = disk_times(telemetry, rows)
+def test_placement_alone_makes_no_disk_slow() -> None:
+    pools = [written(seed, None, workers) for seed in range(6) for workers in (12, 48)]
+    times = disk_times(*samples_of(pools))
     assert list(times) == DISK_COLUMNS
     assert named_disks(times).empty
     # they differ widely in what they had to do, and not in how long they took for as much
@@ -92,68 +90,53 @@ def test_placement_alone_makes_no_disk_slow(make_samples: Make) -> None:
     assert times["time_ratio"].max() < 1.3
 
 
-def test_a_disk_is_named_from_several_samples_or_from_all_that_judge_it(make_samples: Make) -> None:
-    once = [written(1, 0.25), written(2, None), written(3, None)]
-    assert slow_disks(*samples_of(make_samples, once)).empty
-    lax = slow_disks(*samples_of(make_samples, once), Thresholds(slow_samples=1))
+def test_a_disk_is_named_from_several_samples_or_from_all_that_judge_it() -> None:
+    times = disk_times(*samples_of([written(1, 0.25), written(2, None), written(3, None)]))
+    assert named_disks(times).empty
+    lax = named_disks(times, Thresholds(slow_samples=1))
     assert lax[["host", "device", "slow"]].values.tolist() == [[*SLOW, 1]]
-    alone = slow_disks(*samples_of(make_samples, once[:1]))
+    alone = named_disks(times[times["sample"] == 1])
     assert alone[["host", "device", "judged"]].values.tolist() == [[*SLOW, 1]]
 
 
-def test_each_disk_has_a_row_over_all_samples(make_samples: Make) -> None:
-    times = disk_times(*samples_of(make_samples, [written(seed, 0.25) for seed in range(3)]))
-    table = disks_by_name(times)
-    assert len(table) == 72
-    slow = table[(table["host"] == SLOW[0]) & (table["device"] == SLOW[1])].iloc[0]
-    own = times[(times["host"] == SLOW[0]) & (times["device"] == SLOW[1])]
-    assert (slow["samples"], slow["slow"], slow["judged"]) == (len(own), own["slow"].sum(), own["judged"].sum())
-    assert slow["slow"] > 0
-    assert slow["time_ratio"] == own.loc[own["judged"], "time_ratio"].median()
-    assert disks_by_name(times.iloc[:0]).empty
-
-
-def test_of_a_subvolume_that_waits_the_slow_disk_is_the_busiest(make_samples: Make) -> None:
+def test_of_a_subvolume_that_waits_the_slow_disk_is_the_busiest() -> None:
     # reads of one subvolume go at the pace of its slowest disk; the others idle
     pool = Pool(120.0).disk("read_bytes_per_s", lambda since: DISK * (since <= 40)).disk("utilisation_fraction", 0.9)
     siblings = [SLOW[1]]
     pool.disk("read_bytes_per_s", lambda since: 0.4 * DISK * (since <= 100), SERVERS, siblings)
     pool.disk("utilisation_fraction", 0.36, SERVERS, siblings).disk("utilisation_fraction", 1.0, [SLOW[0]], siblings)
-    found = slow_disks(*samples_of(make_samples, [pool]))
+    found = named_disks(disk_times(*samples_of([pool])))
     assert set(found["device"]) == set(siblings)
     assert found.loc[found["busy"].idxmax(), "host"] == SLOW[0]
 
 
-def test_too_few_disks_cannot_be_compared(make_samples: Make) -> None:
+def test_too_few_disks_cannot_be_compared() -> None:
     pool = Pool(120.0, disks=("sdb",))
     for number, server in enumerate(SERVERS[:3]):
         pool.disk("write_bytes_per_s", queue(30e6, DISK * (0.2 if number else 1.0), 1e6, 60, 2.0), [server])
-    times = disk_times(*samples_of(make_samples, [pool]))
-    assert len(times) == 3
-    assert times["time_ratio"].isna().all()
-    assert not times["judged"].any()
+    times = disk_times(*samples_of([pool]))
+    assert (len(times), times["time_ratio"].notna().sum(), times["judged"].sum()) == (3, 0, 0)
     assert named_disks(times).empty
 
 
-def test_short_work_and_work_below_full_speed_are_not_judged(make_samples: Make) -> None:
+def test_short_work_and_work_below_full_speed_are_not_judged() -> None:
     # twelve small files take less than a record; a disk that does half of what it can could be half as slow
     pools = [written(1, None), written(1, None, 12, rate=20 * DISK)]
     pools.append(Pool(120.0).disk("write_bytes_per_s", lambda since: 0.4 * DISK * (since <= 60)))
-    times = disk_times(*samples_of(make_samples, pools))
+    times = disk_times(*samples_of(pools))
     judged = times.groupby("sample")["judged"].mean()
     assert judged[1] > 0.8
     assert judged[2] == judged[3] == 0
     table = disks_by_name(times[times["sample"] != 1])
     assert table["judged"].eq(0).all()
     assert table["time_ratio"].isna().all()
-    assert disk_times(*samples_of(make_samples, [Pool(120.0)])).empty
+    assert disk_times(*samples_of([Pool(120.0)])).empty
 
 
-def worked(seconds: float, rate: float = 1e6, records: int = 30, first: int = 2) -> np.ndarray:
+def worked(seconds: float, rate: float = 1e6) -> np.ndarray:
     """Rates of a disk that works at its rate for N seconds."""
-    rates = np.zeros(records)
-    whole = round(seconds / STEP)
-    rates[first : first + whole] = rate
+    rates = np.zeros(30)
+    rates[2 : 2 + round(seconds / STEP)] = rate
     return rates
 
 
@@ -161,13 +144,6 @@ def healthy(seconds: float, disks: int = 24) -> np.ndarray:
     """Disks that do much the same, give or take a tenth."""
     rng = np.random.default_rng(1)
     return np.stack([worked(seconds, 1e6 * rng.uniform(0.9, 1.1)) for _ in range(disks)])
-
-
-def test_pulses_of_a_slow_disk_count_as_work_between_them() -> None:
-    # one request of 1 MB every other record
-    rates = queue(10e6, 0.25e6, 1e6, 40, STEP)
-    assert (rates == 0).sum() > 20
-    assert working_time(rates[np.newaxis], STEP)[0] == pytest.approx(40.0, abs=2 * STEP)
 
 
 def test_a_disk_with_more_to_do_is_not_slow_and_one_that_takes_longer_for_the_same_is() -> None:
@@ -201,7 +177,7 @@ def test_disks_that_carried_only_metadata_or_an_unlike_load_are_not_compared() -
     assert not nothing[["judged", "slow"]].any(axis=None)
 
 
-def test_a_server_that_always_carries_more_is_named_and_placement_is_not(make_samples: Make) -> None:
+def test_a_server_that_always_carries_more_is_named_and_placement_is_not() -> None:
     pools = []
     for seed in range(5):
         rng = np.random.default_rng(seed)
@@ -213,7 +189,7 @@ def test_a_server_that_always_carries_more_is_named_and_placement_is_not(make_sa
         # one disk server of six, another each time
         pool.disk("write_bytes_per_s", 0.2 * DISK).disk("write_bytes_per_s", 0.5 * DISK, [SERVERS[seed]])
         pools.append(pool)
-    telemetry, rows = samples_of(make_samples, pools)
+    telemetry, rows = samples_of(pools)
     skew = host_skew(telemetry, rows)
     found = skewed_hosts(skew)
     assert found[["role", "host", "quantity"]].values.tolist() == [["server", "server02", "sent, bytes/s"]]

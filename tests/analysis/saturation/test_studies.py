@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pandas as pd
 import pytest
 
 from glusterlab.analysis.saturation.resources import Limits
-from glusterlab.analysis.saturation.studies import Chosen, by_unit, choose_studies, measure
+from glusterlab.analysis.saturation.studies import Chosen, Measured, by_unit, choose_studies, measure
 from glusterlab.analysis.scaling_table import DRAWN
 from glusterlab.errors import DataError
+from tests.conftest import build_samples, build_telemetry
 from tests.guide_pools import NUMBERS, STUDIES, pools
 
-Make = Callable[..., pd.DataFrame]
 COUNTS = (1, 6, 12, 24)
 
 
@@ -25,34 +23,20 @@ def guide() -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True)
 
 
-def told(chosen: Chosen) -> tuple[str, str]:
-    return chosen.words, chosen.note
-
-
 def test_the_guides_layouts_and_sizes_are_taken_where_they_are() -> None:
     found = choose_studies(guide(), STUDIES)
-    assert [study.study.first for study in found] == [40, 45, 50]
-    assert [told(study) for study in found] == [
-        (
-            "128 GiB files, replicate 6x2, RAID 6",
-            "Drawn here: files of 128 GiB.\nThe guide: 128 GB files on replicate 6x2, RAID 6.",
-        ),
-        (
-            "128 GiB files, disperse 24x(4+2), JBOD",
-            "Drawn here: files of 128 GiB.\nThe guide: 128 GB files on disperse 24x(4+2), JBOD.",
-        ),
-        (
-            "32 KiB files, replicate 6x2, RAID 6",
-            "Drawn here: files of 32 KiB.\nThe guide: 32 KB files on replicate 6x2, RAID 6.",
-        ),
+    assert [(study.study.first, study.words, study.missing) for study in found] == [
+        (40, "128 GiB files, replicate 6x2, RAID 6", ""),
+        (45, "128 GiB files, disperse 24x(4+2), JBOD", ""),
+        (50, "32 KiB files, replicate 6x2, RAID 6", ""),
     ]
-    assert {study.missing for study in found} == {""}
+    assert found[2].note == "Drawn here: files of 32 KiB.\nThe guide: 32 KB files on replicate 6x2, RAID 6."
     assert set(found[2].rows["tool"]) == {"smallfile"}
     assert sum(len(each.rows) for each in found) == 3 * 2 * len(COUNTS) * 3
 
 
-def test_another_layout_of_the_type_and_the_nearest_size_stand_in_and_it_is_said(make_samples: Make) -> None:
-    samples = make_samples({(kind, "write", count): [1.0] for kind in ("replicate", "disperse") for count in COUNTS})
+def test_another_layout_of_the_type_and_the_nearest_size_stand_in_and_it_is_said() -> None:
+    samples = build_samples({(kind, "write", count): [1.0] for kind in ("replicate", "disperse") for count in COUNTS})
     large, disperse, small = choose_studies(samples, STUDIES)
     assert large.words == "4 GiB files, replicate 3x2, RAID 6"
     assert large.note.splitlines() == [
@@ -91,27 +75,25 @@ def test_parameters_choose_layouts_and_sizes() -> None:
     assert small.missing == "The campaign has no valid smallfile sample on the layout replicate-3x2-raid6."
 
 
+def measured(chosen: Chosen, telemetry: pd.DataFrame, limits: dict[str, Limits] | None = None) -> Measured:
+    return measure(chosen, telemetry, limits or {}, cluster=None, campaign=None, published=NUMBERS, testbed=True)
+
+
 def test_nothing_stands_for_a_study_of_an_empty_campaign() -> None:
     found = choose_studies(guide().iloc[:0], STUDIES)
     assert [study.rows.empty for study in found] == [True] * 3
-    assert all(each.rows.empty for each in found)
-    measured = [
-        measure(
-            study, pd.DataFrame(columns=TELEMETRY), {}, cluster=None, campaign=None, published=NUMBERS, testbed=True
-        )
-        for study in found
-    ]
-    assert all(one.throughput.empty and one.subsystems.empty and one.fits.empty for one in measured)
+    for study in found:
+        one = measured(study, pd.DataFrame(columns=TELEMETRY))
+        assert (one.throughput.empty, one.subsystems.empty, one.fits.empty) == (True, True, True)
 
 
 TELEMETRY = ["campaign", "cell_id", "sample", "host", "role", "time_s", "activity", "device", "metric", "value"]
 
 
-def test_throughput_has_its_fit_and_subsystems_their_means(make_telemetry: Make) -> None:
+def test_throughput_has_its_fit_and_subsystems_their_means() -> None:
     (chosen, *_) = choose_studies(guide(), STUDIES)
-    telemetry = make_telemetry(chosen.rows)
     limits = {str(cell): Limits(300.0, 200.0, 125.0, 150.0) for cell in chosen.rows["cell_id"]}
-    found = measure(chosen, telemetry, limits, cluster=None, campaign=None, published=NUMBERS, testbed=False)
+    found = measured(chosen, build_telemetry(chosen.rows), limits)
     assert set(DRAWN) <= set(found.throughput)
     assert len(found.throughput) == 2 * len(COUNTS)
     assert set(found.fits["operation"]) == {"write", "read"}
@@ -119,14 +101,10 @@ def test_throughput_has_its_fit_and_subsystems_their_means(make_telemetry: Make)
     assert found.limits == limits
 
 
-def test_studies_of_one_unit_share_a_figure_of_the_law(make_telemetry: Make) -> None:
-    measured = []
-    for chosen in choose_studies(guide(), STUDIES):
-        telemetry = make_telemetry(chosen.rows)
-        measured.append(measure(chosen, telemetry, {}, cluster=None, campaign=None, published=NUMBERS, testbed=True))
-    bytes_, files = by_unit(measured)
+def test_studies_of_one_unit_share_a_figure_of_the_law() -> None:
+    chosen = choose_studies(guide(), STUDIES)
+    bytes_, files = by_unit([measured(each, build_telemetry(each.rows)) for each in chosen])
     assert (bytes_[:3], files[:3]) == (("bytes", "MB/s", 1e-6), ("files", "files/s", 1.0))
-    assert len(bytes_[3]) == 4 * len(COUNTS)
-    assert len(files[3]) == 2 * len(COUNTS)
+    assert (len(bytes_[3]), len(files[3])) == (4 * len(COUNTS), 2 * len(COUNTS))
     assert [len(fits.drop_duplicates(["series", "operation"])) for *_, fits in (bytes_, files)] == [4, 2]
     assert not set(DRAWN) & set(bytes_[3])

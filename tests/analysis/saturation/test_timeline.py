@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,13 +9,12 @@ import pytest
 from glusterlab.analysis import select
 from glusterlab.analysis.saturation.timeline import measured_parts, timelines
 from tests.busy_pool import CLIENTS, DISK, LINK, SERVERS, START, Pool, during
-
-Make = Callable[..., pd.DataFrame]
+from tests.conftest import build_samples
 
 
 @pytest.fixture
-def rows(make_samples: Make) -> pd.DataFrame:
-    return make_samples({("disperse", "write", 12): [1.0]}, start_s=START, end_s=START + 60)
+def rows() -> pd.DataFrame:
+    return build_samples({("disperse", "write", 12): [1.0]}, start_s=START, end_s=START + 60)
 
 
 def parts(rows: pd.DataFrame, start: float, end: float) -> pd.DataFrame:
@@ -47,20 +44,20 @@ def test_without_two_records_there_is_no_timeline(rows: pd.DataFrame) -> None:
     assert not timeline.inside.any()
 
 
-def writes(make_samples: Make, elapsed: float, tool: str = "iozone") -> pd.DataFrame:
+def writes(elapsed: float, tool: str = "iozone") -> pd.DataFrame:
     """One sample whose command takes 60 s."""
     times = {"start_s": START, "end_s": START + 60, "elapsed_s": elapsed}
-    return select(make_samples({("disperse", "write", 48): [1.0]}, **times), tool="iozone").assign(tool=tool)
+    return select(build_samples({("disperse", "write", 48): [1.0]}, **times), tool="iozone").assign(tool=tool)
 
 
-def part(make_samples: Make, pool: Pool, elapsed: float, *, tool: str = "iozone") -> tuple[float, float]:
+def part(pool: Pool, elapsed: float, *, tool: str = "iozone") -> tuple[float, float]:
     """The measured part in seconds since the start of the command."""
-    rows = writes(make_samples, elapsed, tool)
+    rows = writes(elapsed, tool)
     found = measured_parts(pool.table(rows.iloc[0]), rows).iloc[0]
     return float(found["part_start_s"]) - START, float(found["part_end_s"]) - START
 
 
-def test_a_write_is_measured_from_its_first_bytes_and_not_in_its_tail(make_samples: Make) -> None:
+def test_a_write_is_measured_from_its_first_bytes_and_not_in_its_tail() -> None:
     # links are full, then disks hold it, and after the first worker ended the others go on unmeasured
     pool = (
         Pool()
@@ -68,11 +65,11 @@ def test_a_write_is_measured_from_its_first_bytes_and_not_in_its_tail(make_sampl
         .links("receive", during(14, 60, LINK), *SERVERS)
         .disk("write_bytes_per_s", during(24, 60, DISK))
     )
-    assert part(make_samples, pool, 20.0) == pytest.approx((14.0, 34.0))
+    assert part(pool, 20.0) == pytest.approx((14.0, 34.0))
 
 
-def test_hosts_whose_records_are_at_other_moments_have_one_onset(make_samples: Make) -> None:
-    rows = writes(make_samples, elapsed=20.0)
+def test_hosts_whose_records_are_at_other_moments_have_one_onset() -> None:
+    rows = writes(elapsed=20.0)
     for moments in ({}, {name: 0.16 * number for number, name in enumerate(CLIENTS)}):
         table = Pool().links("transmit", LINK, *CLIENTS).table(rows.iloc[0], moments)
         # the workers start at 15 s, within a record of every host
@@ -81,29 +78,29 @@ def test_hosts_whose_records_are_at_other_moments_have_one_onset(make_samples: M
         assert found["part_start_s"] - START == pytest.approx(15.0, abs=0.5)
 
 
-def test_a_burst_before_the_workers_run_is_no_onset(make_samples: Make) -> None:
+def test_a_burst_before_the_workers_run_is_no_onset() -> None:
     burst = lambda since: np.where(since == 4, 2.0, np.where(since > 14, 0.6, 0.01)) * LINK  # noqa: E731
-    assert part(make_samples, Pool().links("receive", burst, *CLIENTS), 20.0) == pytest.approx((14.0, 34.0))
+    assert part(Pool().links("receive", burst, *CLIENTS), 20.0) == pytest.approx((14.0, 34.0))
 
 
-def test_without_a_clear_onset_the_most_bytes_tell(make_samples: Make) -> None:
+def test_without_a_clear_onset_the_most_bytes_tell() -> None:
     bursts = lambda since: np.where(since % 6 == 0, np.where(since > 30, LINK, 0.2 * LINK), 0.0)  # noqa: E731
-    begin, end = part(make_samples, Pool().links("transmit", bursts, *CLIENTS), 20.0)
+    begin, end = part(Pool().links("transmit", bursts, *CLIENTS), 20.0)
     assert end - begin == pytest.approx(20.0)
     assert begin >= 30
     # a single worker that rested leaves the clients nearly idle; then it is a stretch, too, of whatever moved
     disks = Pool().disk("write_bytes_per_s", during(30, 40, DISK))
-    assert part(make_samples, disks, 10.0, tool="dd") == pytest.approx((30.0, 40.0))
+    assert part(disks, 10.0, tool="dd") == pytest.approx((30.0, 40.0))
 
 
-def test_smallfile_ends_with_its_workers_and_its_directories_are_not_its_files(make_samples: Make) -> None:
+def test_smallfile_ends_with_its_workers_and_its_directories_are_not_its_files() -> None:
     pool = Pool().links("transmit", lambda since: np.where(since <= 8, 1.0, 0.4) * LINK, *CLIENTS)
-    assert part(make_samples, pool, 40.0, tool="smallfile") == pytest.approx((18.8, 58.8))
-    assert part(make_samples, pool, 59.5, tool="smallfile") == pytest.approx((0.0, 59.5))
+    assert part(pool, 40.0, tool="smallfile") == pytest.approx((18.8, 58.8))
+    assert part(pool, 59.5, tool="smallfile") == pytest.approx((0.0, 59.5))
 
 
-def test_a_record_weighs_as_much_as_the_time_that_it_covers(make_samples: Make) -> None:
-    rows = writes(make_samples, elapsed=10.0, tool="dd")
+def test_a_record_weighs_as_much_as_the_time_that_it_covers() -> None:
+    rows = writes(elapsed=10.0, tool="dd")
     first, second = during(10, 20, 0.9 * LINK), during(30, 40, LINK)
     table = Pool().links("transmit", lambda since: first(since) + second(since), *CLIENTS).table(rows.iloc[0])
     # the hosts stalled, and one record of theirs tells of 6 s
@@ -111,9 +108,9 @@ def test_a_record_weighs_as_much_as_the_time_that_it_covers(make_samples: Make) 
     assert found["part_start_s"] - START == pytest.approx(30.0)
 
 
-def test_the_part_stays_in_the_window(make_samples: Make) -> None:
+def test_the_part_stays_in_the_window() -> None:
     early = Pool().links("transmit", during(0, 20, LINK), *CLIENTS)
     late = Pool().links("transmit", during(40, 60, LINK), *CLIENTS)
     for tool in ("iozone", "dd"):
-        assert part(make_samples, early, 50.0, tool=tool) == pytest.approx((0.0, 50.0))
-        assert part(make_samples, late, 50.0, tool=tool) == pytest.approx((10.0, 60.0))
+        assert part(early, 50.0, tool=tool) == pytest.approx((0.0, 50.0))
+        assert part(late, 50.0, tool=tool) == pytest.approx((10.0, 60.0))

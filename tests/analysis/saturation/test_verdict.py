@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,21 +23,18 @@ from glusterlab.analysis.saturation.summary import (
 from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
 from glusterlab.analysis.saturation.verdict import NONE, VERDICT_COLUMNS, Judgement, judge
 from tests.busy_pool import CLIENTS, DISK, DISKS, KNOWN, LINK, SERVERS, START, Pool, during
-
-Make = Callable[..., pd.DataFrame]
+from tests.conftest import build_samples
 
 
 @pytest.fixture
-def sample(make_samples: Make) -> pd.DataFrame:
+def sample() -> pd.DataFrame:
     """One write of 48 workers: its command takes 60 s, the tool measured all of it."""
     times = {"start_s": START, "end_s": START + 60, "elapsed_s": 60.0}
-    return select(make_samples({("disperse", "write", 48): [1.0]}, **times), tool="iozone")
+    return select(build_samples({("disperse", "write", 48): [1.0]}, **times), tool="iozone")
 
 
-def verdict(
-    pool: Pool, sample: pd.DataFrame, capacity: Capacity = KNOWN, thresholds: Thresholds = USUAL, **moments: float
-) -> pd.Series:
-    return judged(pool, sample, capacity, thresholds, **moments).verdicts.iloc[0]
+def verdict(pool: Pool, sample: pd.DataFrame, *given: Any, **moments: float) -> pd.Series:
+    return judged(pool, sample, *given, **moments).verdicts.iloc[0]
 
 
 def judged(
@@ -47,12 +45,11 @@ def judged(
 
 
 def test_full_disks_bind_on_all_servers(sample: pd.DataFrame) -> None:
-    pool = Pool().disk("write_bytes_per_s", DISK).links("receive", 0.5 * LINK, *SERVERS)
-    found = verdict(pool, sample)
-    assert (found["state"], found["binding"], found["hosts"]) == ("binds", "disks", "all 72 disks")
-    assert found["share"] == pytest.approx(1.0)
-    assert (found["reason"], found["not_judged"]) == ("", "operations of disk arrays")
-    disks = judged(pool, sample).subsystems.set_index("subsystem").loc["server disks"]
+    found = judged(Pool().disk("write_bytes_per_s", DISK).links("receive", 0.5 * LINK, *SERVERS), sample)
+    columns = ["state", "binding", "hosts", "share", "reason", "not_judged"]
+    expected = ["binds", "disks", "all 72 disks", pytest.approx(1.0), "", "operations of disk arrays"]
+    assert found.verdicts[columns].iloc[0].tolist() == expected
+    disks = found.subsystems.set_index("subsystem").loc["server disks"]
     assert disks[["share", "mean", "peak", "threshold", "stretch_s"]].tolist() == pytest.approx([1, 1, 1, 0.9, 10])
 
 
@@ -107,13 +104,7 @@ UNLIMITED = replace(KNOWN, disk_write=0.0, server_link=0.0, client_link=0.0)
     ],
 )
 def test_a_verdict_names_what_was_full_and_where(
-    sample: pd.DataFrame,
-    pool: Pool,
-    capacity: Capacity,
-    thresholds: dict[str, float],
-    state: str,
-    binding: str,
-    hosts: str,
+    sample: pd.DataFrame, pool: Pool, capacity: Capacity, thresholds: Any, state: str, binding: str, hosts: str
 ) -> None:
     found = verdict(pool, sample, capacity, Thresholds(**thresholds))
     assert (found["state"], found["binding"], found["hosts"]) == (state, binding, hosts)
@@ -135,12 +126,12 @@ def test_a_verdict_names_its_subsystems(sample: pd.DataFrame, pool: Pool, capaci
 
 def test_what_binds_in_part_names_its_hosts(sample: pd.DataFrame) -> None:
     pool = Pool().links("transmit", 0.3 * LINK, *SERVERS).links("transmit", 0.96 * LINK, "server03")
-    found = verdict(pool, sample)
-    assert (found["state"], found["binding"]) == ("partly", "network")
-    assert found["hosts"] == "1 of 6 servers with 39 % of the load: server03"
+    found = judged(pool, sample)
+    hosts = "1 of 6 servers with 39 % of the load: server03"
     # its own share; the subsystem's is that of the load
-    assert found["share"] == pytest.approx(1.0)
-    sent = judged(pool, sample).subsystems.set_index("subsystem").loc["server network, sent"]
+    expected = ["partly", "network", hosts, pytest.approx(1.0)]
+    assert found.verdicts[["state", "binding", "hosts", "share"]].iloc[0].tolist() == expected
+    sent = found.subsystems.set_index("subsystem").loc["server network, sent"]
     assert sent["share"] == pytest.approx(0.39, abs=0.005)
 
 
@@ -158,19 +149,20 @@ def test_warm_up_and_ramp_down_do_not_count(sample: pd.DataFrame) -> None:
 
 def test_few_records_say_nothing(sample: pd.DataFrame) -> None:
     short = sample.assign(end_s=START + 6, elapsed_s=6.0)
-    for share in (0.4, 1.0):
-        found = verdict(Pool(6).disk("write_bytes_per_s", share * DISK), short)
-        assert (found["state"], found["binding"]) == ("unknown", "unknown")
-        assert found["reason"] == "3 records in the measured part, fewer than 5"
-    few = Thresholds(records=3)
-    assert verdict(Pool(6).disk("write_bytes_per_s", DISK), short, KNOWN, few)["state"] == "binds"
-    assert verdict(Pool(6).disk("write_bytes_per_s", 0.4 * DISK), short, KNOWN, few)["state"] == "none"
+    for share, state in ((0.4, "none"), (1.0, "binds")):
+        pool = Pool(6).disk("write_bytes_per_s", share * DISK)
+        expected = ["unknown", "unknown", "3 records in the measured part, fewer than 5"]
+        assert verdict(pool, short)[["state", "binding", "reason"]].tolist() == expected
+        assert verdict(pool, short, KNOWN, Thresholds(records=3))["state"] == state
     none = verdict(Pool(2), sample.assign(end_s=START + 2, elapsed_s=2.0))
     assert none["state"] == "unknown"
     assert math.isnan(none["share"])
 
 
-def told_of(sample: pd.DataFrame, pool: Pool, kept: Callable[[pd.DataFrame, pd.Series], pd.Series]) -> pd.Series:
+Kept = Callable[[pd.DataFrame, pd.Series], pd.Series]
+
+
+def told_of(sample: pd.DataFrame, pool: Pool, kept: Kept) -> pd.Series:
     """The verdict where telemetry has only what is kept, by its rows and the seconds since the start."""
     row = sample.iloc[0]
     table = pool.table(row)
@@ -178,38 +170,41 @@ def told_of(sample: pd.DataFrame, pool: Pool, kept: Callable[[pd.DataFrame, pd.S
     return judge(table, sample, {str(row["cell_id"]): KNOWN}).verdicts.iloc[0]
 
 
-def test_hosts_that_fall_silent_are_not_idle(sample: pd.DataFrame) -> None:
-    full = Pool().disk("write_bytes_per_s", DISK)
-    early = told_of(sample, full, lambda rows, since: (rows["role"] == "client") | (since <= 24))
-    assert (early["state"], early["binding"]) == ("unknown", "unknown")
-    assert early["reason"].startswith("telemetry covers too little of the measured part")
-    assert early["not_judged"].endswith("all 6 servers")
-    disks = told_of(sample, full, lambda rows, since: (rows["activity"] != "disk") | (since <= 24))
-    assert disks["state"] == "unknown"
-    assert disks["not_judged"].endswith("server disks")
-    # what was full for most of the part whatever the rest was is told
-    late = told_of(sample, full, lambda rows, since: (rows["role"] == "client") | (since <= 40))
-    assert (late["state"], late["binding"], round(late["share"], 2)) == ("binds", "disks", 0.67)
-    nobody = told_of(sample, full, lambda rows, _: rows["role"] == "client")
-    assert nobody["state"] == "unknown"
+FULL = Pool().disk("write_bytes_per_s", DISK)
+# a record after a long silence does not tell of it
+LATE = Pool().disk("write_bytes_per_s", lambda since: np.where(since > 56, DISK, 0.2 * DISK))
+
+
+@pytest.mark.parametrize(
+    ("pool", "kept", "state", "not_judged"),
+    [
+        (FULL, lambda rows, since: (rows["role"] == "client") | (since <= 24), "unknown", "all 6 servers"),
+        (FULL, lambda rows, since: (rows["activity"] != "disk") | (since <= 24), "unknown", "server disks"),
+        # what was full for most of the part whatever the rest was is told
+        (FULL, lambda rows, since: (rows["role"] == "client") | (since <= 40), "binds", ""),
+        (FULL, lambda rows, _: rows["role"] == "client", "unknown", "any server"),
+        (LATE, lambda rows, since: (rows["role"] == "client") | (since <= 10) | (since > 56), "unknown", ""),
+        (Pool(), lambda rows, _: rows["host"] != "client03", "none", "1 of 12 clients"),
+        (Pool(), lambda rows, _: ~rows["host"].isin(SERVERS[:3]), "unknown", "3 of 6 servers"),
+    ],
+)
+def test_hosts_that_fall_silent_are_not_idle(
+    sample: pd.DataFrame, pool: Pool, kept: Kept, state: str, not_judged: str
+) -> None:
+    found = told_of(sample.assign(servers=6, clients=12), pool, kept)
+    binding = {"binds": "disks", "none": NONE}.get(state, state)
+    assert (found["state"], found["binding"]) == (state, binding)
+    assert found["not_judged"].endswith(not_judged)
+    if state == "binds":
+        assert found["share"] == pytest.approx(0.67, abs=0.005)
+    elif state == "unknown" and pool is FULL:
+        assert found["reason"].startswith("telemetry covers too little of the measured part")
+
+
+def test_of_servers_without_telemetry_nothing_is_judged(sample: pd.DataFrame) -> None:
+    nobody = told_of(sample, FULL, lambda rows, _: rows["role"] == "client")
     for words in ("server network", "disks", "server CPU", "server memory", "any server"):
         assert words in nobody["not_judged"]
-
-
-def test_a_record_after_a_long_silence_does_not_tell_of_it(sample: pd.DataFrame) -> None:
-    values = lambda since: np.where(since > 56, DISK, 0.2 * DISK)  # noqa: E731
-    away = lambda rows, since: (rows["role"] == "client") | (since <= 10) | (since > 56)  # noqa: E731
-    found = told_of(sample, Pool().disk("write_bytes_per_s", values), away)
-    assert (found["state"], found["binding"]) == ("unknown", "unknown")
-
-
-def test_hosts_without_any_telemetry_are_counted(sample: pd.DataFrame) -> None:
-    known = sample.assign(servers=6, clients=12)
-    one = told_of(known, Pool(), lambda rows, _: rows["host"] != "client03")
-    assert one["state"] == "none"
-    assert one["not_judged"].endswith("1 of 12 clients")
-    gone = told_of(known, Pool(), lambda rows, _: ~rows["host"].isin(SERVERS[:3]))
-    assert gone["state"] == "unknown"
 
 
 def test_without_telemetry_or_limits_the_verdict_is_unknown(sample: pd.DataFrame) -> None:
@@ -234,6 +229,7 @@ MIXED = (
     Pool().disk("read_bytes_per_s", 0.005 * DISK).disk("write_bytes_per_s", 0.005 * DISK).disk("transfers_per_s", 59.0)
 )
 BUSY = Pool().disk("write_bytes_per_s", 0.1 * DISK).disk("utilisation_fraction", 0.99)
+SOME = Pool().disk("write_bytes_per_s", 0.6 * DISK)
 # 3.6 MB in one second of four, as a disk of 1 MB/s was seen to do
 BURSTS = Pool(step=1.0).disk("write_bytes_per_s", lambda since: np.where(since % 4 == 0, 4 * 0.95 * DISK, 0.0))
 
@@ -248,19 +244,13 @@ BURSTS = Pool(step=1.0).disk("write_bytes_per_s", lambda since: np.where(since %
         (BUSY, SERIAL, {}, "binds", "busy time"),
         (BUSY, SERIAL, {"disk_busy": 1.0}, "none", "busy time"),
         (BUSY, KNOWN, {}, "none", "bytes"),
-        (Pool().disk("write_bytes_per_s", 0.6 * DISK), KNOWN, {}, "none", "bytes"),
-        (
-            Pool().disk("write_bytes_per_s", 0.6 * DISK),
-            replace(KNOWN, server_write=12 * 0.62 * DISK),
-            {},
-            "binds",
-            "all disks of the server",
-        ),
+        (SOME, KNOWN, {}, "none", "bytes"),
+        (SOME, replace(KNOWN, server_write=12 * 0.62 * DISK), {}, "binds", "all disks of the server"),
         (BURSTS, KNOWN, {}, "binds", "bytes"),
     ],
 )
 def test_disks_are_full_by_what_fills_them_most(
-    sample: pd.DataFrame, pool: Pool, capacity: Capacity, thresholds: dict[str, float], state: str, by: str
+    sample: pd.DataFrame, pool: Pool, capacity: Capacity, thresholds: Any, state: str, by: str
 ) -> None:
     found = judged(pool, sample, capacity, Thresholds(**thresholds))
     assert set(found.use.loc[found.use["subsystem"] == "server disks", "by"]) == {by}
@@ -313,43 +303,37 @@ def test_a_limit_that_is_passed_by_far_is_not_what_held_the_sample(sample: pd.Da
     assert "server disks" not in verdict(pool, sample, KNOWN, Thresholds(passed=3))["not_judged"]
 
 
-def several(make_samples: Make, pools: list[Pool], workers: int = 48) -> tuple[pd.DataFrame, Judgement]:
-    rows = make_samples({("disperse", "write", workers): [1.0] * len(pools)}, elapsed_s=60.0)
+def several(pools: list[Pool], workers: int = 48) -> tuple[pd.DataFrame, Judgement]:
+    rows = build_samples({("disperse", "write", workers): [1.0] * len(pools)}, elapsed_s=60.0)
     rows = select(rows.assign(end_s=rows["start_s"] + 60), tool="iozone")
     tables = [pool.table(row) for pool, (_, row) in zip(pools, rows.iterrows(), strict=True)]
     cell = str(rows["cell_id"].iloc[0])
     return rows, judge(pd.concat(tables, ignore_index=True), rows, {cell: KNOWN})
 
 
-def test_use_is_shown_by_resource_and_over_time(make_samples: Make) -> None:
+def test_use_is_shown_by_resource_and_over_time() -> None:
     pool = Pool().disk("write_bytes_per_s", during(0, 30, DISK), SERVERS[:1]).links("receive", LINK, *SERVERS)
-    rows, found = several(make_samples, [pool, pool])
+    rows, found = several([pool, pool])
     table = use_by_resource(found.use, rows)
     disks = table[table["subsystem"] == "server disks"]
-    assert set(disks["host"]) == {"server01"}
-    assert len(disks) == len(DISKS)
-    assert disks["mean"].to_numpy() == pytest.approx(0.5)
-    assert disks["n"].eq(2).all()
+    assert set(zip(disks["host"], disks["n"], strict=True)) == {("server01", 2)}
+    assert disks["mean"].tolist() == pytest.approx([0.5] * len(DISKS))
     first = rows.iloc[[0]]
-    over = use_over_time(pool.table(first.iloc[0]), first, {str(first["cell_id"].iloc[0]): KNOWN})
+    capacity = {str(first["cell_id"].iloc[0]): KNOWN}
+    table = pool.table(first.iloc[0])
+    over = use_over_time(table, first, capacity)
     one = over[(over["subsystem"] == "server disks") & (over["host"] == "server01") & (over["device"] == "sdb")]
     assert one["seconds"].tolist() == pytest.approx(np.arange(2, 62, 2))
     assert one["used"].to_numpy() == pytest.approx([1.0] * 15 + [0.0] * 15)
     # a stretch of 10 s that is full for nine tenths of it counts
     assert one["full"].tolist() == [True] * 15 + [False] * 15
     assert one["inside"].all()
-    assert use_over_time(pool.table(first.iloc[0]).iloc[:0], first, {}).empty
+    assert use_over_time(table.iloc[:0], first, {}).empty
     # a server that fell silent is not drawn as idle
-    table = pool.table(first.iloc[0])
     early = table[(table["role"] == "client") | (table["time_s"] - float(first["start_s"].iloc[0]) <= 20)]
-    gone = subsystems_over_time(use_over_time(early, first, {str(first["cell_id"].iloc[0]): KNOWN}))
+    gone = subsystems_over_time(use_over_time(early, first, capacity))
     links = gone[gone["subsystem"] == "server network, received"].set_index("seconds")["mean"]
     assert (links[20.0], math.isnan(links[22.0])) == (pytest.approx(1.0), True)
-
-
-def turns(links: tuple[float, float], disks: tuple[float, float]) -> Pool:
-    pool = Pool().links("receive", during(*links, LINK), *SERVERS)
-    return pool.disk("write_bytes_per_s", during(*disks, DISK))
 
 
 @pytest.mark.parametrize(
@@ -366,20 +350,19 @@ def turns(links: tuple[float, float], disks: tuple[float, float]) -> Pool:
         ("short short short", "unknown", "unknown", 3),
     ],
 )
-def test_a_cell_has_the_verdict_of_most_of_its_repeats(
-    make_samples: Make, pools: str, state: str, binding: str, agree: int
-) -> None:
+def test_a_cell_has_the_verdict_of_most_of_its_repeats(pools: str, state: str, binding: str, agree: int) -> None:
+    turn, back = (Pool().links("receive", during(*part, LINK), *SERVERS) for part in ((0, 30), (30, 60)))
     kinds = {
         "full": Pool().disk("write_bytes_per_s", DISK),
-        "turn": turns((0.0, 30.0), (30.0, 60.0)),
-        "back": turns((30.0, 60.0), (0.0, 30.0)),
+        "turn": turn.disk("write_bytes_per_s", during(30, 60, DISK)),
+        "back": back.disk("write_bytes_per_s", during(0, 30, DISK)),
         "network": Pool().links("receive", LINK, *SERVERS),
         "part": Pool().links("transmit", 0.3 * LINK, *SERVERS).links("transmit", 0.96 * LINK, "server03"),
         "times": Pool().links("receive", during(0, 24, LINK), *SERVERS),
         "idle": Pool().disk("write_bytes_per_s", 0.3 * DISK),
         "short": Pool(seconds=6.0).disk("write_bytes_per_s", 0.2 * DISK),
     }
-    rows, found = several(make_samples, [kinds[name] for name in pools.split()])
+    rows, found = several([kinds[name] for name in pools.split()])
     cell = binding_by_cell(found.verdicts, rows).iloc[0]
     assert (cell["state"], cell["binding"], cell["agree"], cell["n"]) == (state, binding, agree, len(rows))
     assert bool(cell["reason"]) == (state in (NO_MAJORITY, "unknown"))
@@ -391,11 +374,10 @@ def test_a_cell_has_the_verdict_of_most_of_its_repeats(
     assert binding_by_cell(found.verdicts.iloc[:0], rows).empty
 
 
-def test_subsystems_over_time_are_the_mean_and_the_fullest_of_what_carried_anything(make_samples: Make) -> None:
-    pool = (
-        Pool().links("receive", during(0, 30, LINK), "server01").links("receive", during(0, 30, 0.5 * LINK), "server02")
-    )
-    rows, _ = several(make_samples, [pool])
+def test_subsystems_over_time_are_the_mean_and_the_fullest_of_what_carried_anything() -> None:
+    pool = Pool().links("receive", during(0, 30, LINK), "server01")
+    pool.links("receive", during(0, 30, 0.5 * LINK), "server02")
+    rows, _ = several([pool])
     each = use_over_time(pool.table(rows.iloc[0]), rows, {str(rows["cell_id"].iloc[0]): KNOWN})
     table = subsystems_over_time(each)
     network = table[table["subsystem"] == "server network, received"]
