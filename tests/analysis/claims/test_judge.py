@@ -12,9 +12,8 @@ from glusterlab.analysis.claims.cells import join_campaigns
 from glusterlab.analysis.claims.judge import CLASSES, Judgement, TelemetryVerdict, judge
 from glusterlab.analysis.claims.scorecard import COLUMNS, measured_text, published_text, scorecard, totals
 from glusterlab.analysis.claims.verdicts import VERDICTS
-from glusterlab.errors import UsageError
 from glusterlab.spec.claims import NEEDS, Claims, load_claims
-from glusterlab.stats import LEVEL, ratio_interval
+from glusterlab.stats import ratio_interval
 from tests.conftest import GIB, build_samples
 from tests.guide_pools import GUIDE as STUDY
 
@@ -424,14 +423,6 @@ def test_a_server_model_tells_layouts_apart_where_it_has_the_studys_names(model:
     assert (found.verdict == "reproduced") == matches
 
 
-def campaigns(second: str = "b") -> list[pd.DataFrame]:
-    """Fragments and copies at the same cells, each in a campaign of its own."""
-    return [
-        build_samples({("disperse", "write", 48): near(30e6)}, campaign="a", cell_id="same"),
-        build_samples({("replicate", "write", 48): near(20e6)}, campaign=second, cell_id="same"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("cells", "there"),
     [
@@ -448,19 +439,13 @@ def test_cells_are_chosen_by_record_size_clients_and_runtime(cells: dict[str, An
     assert (verdict(more(cells=wanted), samples).verdict == "reproduced") == there
 
 
-def test_several_campaigns_are_held_together_and_one_is_as_it_is() -> None:
-    tables = campaigns()
-    found = verdict(more(), join_campaigns(tables))
-    assert (found.verdict, found.measured.centre) == ("reproduced", pytest.approx(1.5))
-    assert [(side.campaign, side.cell_id) for side in found.comparisons[0].sides] == [("a", "a/same"), ("b", "b/same")]
-    assert found.why.endswith("across the campaigns a and b")
-    assert join_campaigns(tables[:1]) is tables[0]
-    with pytest.raises(UsageError, match="different names, found a twice"):
-        join_campaigns(campaigns("a"))
-
-
 def test_sides_of_one_campaign_go_before_those_of_two() -> None:
-    first, second = campaigns()
+    same = {"cell_id": "same"}
+    first = build_samples({("disperse", "write", 48): near(30e6)}, campaign="a", **same)
+    second = build_samples({("replicate", "write", 48): near(20e6)}, campaign="b", **same)
+    assert join_campaigns([first]) is first
+    sides = verdict(more(), join_campaigns([first, second])).comparisons[0].sides
+    assert [(side.campaign, side.cell_id) for side in sides] == [("a", "a/same"), ("b", "b/same")]
     better = build_samples({("disperse", "write", 48): near(60e6)}, campaign="b", cell_id="more")
     found = verdict(more(), join_campaigns([first, pd.concat([second, better], ignore_index=True)]))
     assert {side.campaign for side in found.comparisons[0].sides} == {"b"}
@@ -555,14 +540,6 @@ def test_the_scorecard_has_a_row_per_claim_and_totals_add_up(large_samples: pd.D
     assert counts.set_index("class").loc["all", "contradicted"] == (table["verdict"] == "contradicted").sum()
     assert (counts[list(VERDICTS)].sum(axis=1) == counts["all"]).all()
     assert totals(scorecard(GUIDE, []))[["class", "all"]].values.tolist() == [["all", 0]]
-
-
-@pytest.mark.parametrize(("quantifier", "level", "end"), [("largest", 1 - (1 - LEVEL) / 2, ")*"), ("all", LEVEL, "6)")])
-def test_the_interval_of_the_largest_is_marked(quantifier: str, level: float, end: str) -> None:
-    claims = more(cells=CASES, quantifier=quantifier)
-    table = scorecard(claims, judge(claims, both(1.5, 1.4)))
-    assert table["level"].tolist() == [pytest.approx(level)]
-    assert measured_text(table.iloc[0]).endswith(end)
 
 
 @pytest.mark.parametrize(

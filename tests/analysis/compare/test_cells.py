@@ -29,7 +29,6 @@ from glusterlab.analysis.compare.words import (
     spoiled_warnings,
     timing_notes,
     timing_warnings,
-    verdict_line,
 )
 from glusterlab.stats import INSUFFICIENT, Estimate
 from tests.release_samples import KIB, MIB, SPREAD, newer, older, release
@@ -221,7 +220,6 @@ def test_the_quantity_is_one_that_both_have() -> None:
     assert set(table["quantity"]) == {"throughput_bytes_per_s"}
     table = compare_cells(reference, {"b": newer({}, throughput_bytes_per_s=math.nan)})
     assert (table.empty, list(table.columns)) == (True, COMPARED)
-    assert verdict_line(table, "a", "b") == "b against a: they have no cell in common that can be compared"
     assert rounded(table).empty
     assert (least_lines(table, Rule()), timing_warnings(table), counts(table)) == ([], [], {})
 
@@ -266,7 +264,5 @@ def test_verdict(wide: tuple[float, float], tight: tuple[float, float], p: float
 
 def test_changed_cells_and_what_a_campaign_comes_to(table: pd.DataFrame) -> None:
     assert changed(table)["verdict"].tolist() == [SLOWER, FASTER]
-    words = "11.1 against 10.3: 4 cells, 1 slower, 1 faster, 2 equivalent within the margin"
-    assert verdict_line(table, "10.3", "11.1") == words
     row = rounded(table).set_index("cell").loc["smallfile-create-32kib-w12"]
     assert (row["n"], row["p"], row["verdict"], row["ratio"][:2]) == ("10", "0.008", FASTER, "+3")
