@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from glusterlab.tables.build import LATER
+
 PROJECT = Path(__file__).parents[1]
 LIBRARY = PROJECT / "glusterlab"
 
@@ -75,6 +77,10 @@ def layer(module: str) -> str:
 
 def test_every_folder_and_file_has_its_layer() -> None:
     assert {layer(name) for name in modules() if "." in name} == set(RANK)
+
+
+def test_the_key_of_tables_leaves_out_all_that_they_cannot_import_and_no_more() -> None:
+    assert set(LATER) == {name for name in RANK if RANK[name] > RANK["tables"]}
 
 
 def test_lower_folders_never_import_higher_ones() -> None:

@@ -31,6 +31,8 @@ NOTEBOOK_TIMEOUT = 1800
 """Seconds for a whole notebook, its kernel's start included."""
 
 KERNEL = "python3"
+UNUSED = ("isoduration", "pyarrow", "rfc3987_syntax")
+"""What nbformat and papermill import of no use here: no notebook has durations or addresses, or lies in Hadoop."""
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _SCRIPTS = re.compile(r"<script\b.*?</script>", re.DOTALL | re.IGNORECASE)
@@ -195,7 +197,7 @@ def main(path: str) -> None:
 
 def run(job: Job) -> Result:
     """Execute a notebook here and write it with its outputs as ``.ipynb`` and ``.html``; every failure is a result."""
-    with without_grammar():
+    with without_unused():
         import nbformat
 
     target = Path(job.folder, f"{job.name}.ipynb")
@@ -213,21 +215,20 @@ def run(job: Job) -> Result:
 
 
 @contextmanager
-def without_grammar() -> Iterator[None]:
-    """Spare jsonschema, which nbformat imports, a second for the grammar of addresses that no notebook has."""
-    name = "rfc3987_syntax"
-    if name in sys.modules:
-        yield
-        return
-    sys.modules[name] = None  # type: ignore[assignment]
+def without_unused() -> Iterator[None]:
+    """Spare imports what they cannot use here; it is hidden only meanwhile."""
+    hidden = [name for name in UNUSED if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
     try:
         yield
     finally:
-        del sys.modules[name]
+        for name in hidden:
+            del sys.modules[name]
 
 
 def _papermill(job: Job, target: Path) -> Result:
-    import papermill
+    with without_unused():
+        import papermill
     from papermill.exceptions import PapermillExecutionError
 
     try:

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,9 +48,10 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def folder_digest(folder: Path) -> str:
-    """One digest of `files_below`: of their paths and their bytes."""
-    lines = sorted(f"{path.relative_to(folder).as_posix()} {file_digest(path)}" for path in files_below(folder))
+def folder_digest(folder: Path, without: Collection[str] = ()) -> str:
+    """One digest of `files_below`: of their paths and their bytes; `without` some folders in it."""
+    found = {path.relative_to(folder): path for path in files_below(folder)}
+    lines = sorted(f"{name.as_posix()} {file_digest(found[name])}" for name in found if name.parts[0] not in without)
     return text_digest("\n".join(lines))
 
 
@@ -76,9 +77,9 @@ def files_below(folder: Path, above: tuple[str, ...] = ()) -> Iterator[Path]:
             yield path
 
 
-def library_digest() -> str:
-    """Digest of this library's source."""
-    return folder_digest(LIBRARY)
+def library_digest(without: Collection[str] = ()) -> str:
+    """Digest of this library's source, `without` some of its folders."""
+    return folder_digest(LIBRARY, without)
 
 
 @dataclass(frozen=True)

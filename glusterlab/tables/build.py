@@ -1,7 +1,7 @@
 """Tidy tables of a campaign: samples, workers, telemetry, kept as Parquet in ``figures/<campaign>/tables/``.
 
-A sample's part is made again when one of its raw files, the library, Python, pandas or pyarrow changed, or when what
-is kept is damaged. Each sample, and each part of a big telemetry file, is a job.
+A sample's part is made again when one of its raw files, the library up to here, Python, pandas or pyarrow changed, or
+when what is kept is damaged. Each sample, and each part of a big telemetry file, is a job.
 """
 
 from __future__ import annotations
@@ -57,6 +57,9 @@ CHUNK_BYTES = 24 << 20
 
 MARKER = ".glusterlab-tables"
 """Says that a folder is ours: nothing is removed in any other."""
+
+LATER = ("analysis", "plots", "figures", "sections", "reproduce", "testbed", "importing", "publishing", "cli")
+"""Folders of the library that tables import nothing of: a change there changes no table."""
 
 INDEX = "key.json"
 SEEN = ".seen.json"
@@ -189,7 +192,7 @@ class _Kept:
 
 def _write(store: RawStore, folder: Path, scheduler: str | None, progress: Progress) -> Written:
     versions = [f"{name} {metadata.version(name)}" for name in ("pandas", "pyarrow")]
-    base = f"{digests.library_digest()} Python {platform.python_version()}, {', '.join(versions)}"
+    base = f"{digests.library_digest(LATER)} Python {platform.python_version()}, {', '.join(versions)}"
     files = _file_states(store.path)
     everything = _digest(base, files)
     known = _Kept(folder)

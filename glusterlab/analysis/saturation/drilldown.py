@@ -220,9 +220,10 @@ def _layers(timeline: Timeline, capacity: Capacity, thresholds: Thresholds) -> I
         yield (SHARE, track.subsystem, "%", 100.0), names, evened(track.used, track.steps(timeline)), full
     for (activity, metric), measure in [*_RECORDED.items(), (("cpu", ""), ("CPU, busy", "%", 100.0))]:
         series, values = timeline.of(activity, metric) if metric else busy_cpus(timeline)
-        shown = (series["device"] == "all" if activity == "cpu" else series["device"] != "lo").to_numpy()
-        which = series.loc[shown, ["role", "host", "device"]].replace({"device": "all"}, "")
-        names = list(which.itertuples(index=False, name=None))
+        device = series["device"].to_numpy()
+        whole = device == "all"
+        shown = whole if activity == "cpu" else np.ones_like(whole)
+        names = list(zip(series["role"][shown], series["host"][shown], np.where(whole, "", device)[shown], strict=True))
         yield (RECORDED, *measure), names, values[shown], math.nan
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy.stats import median_abs_deviation
 
 from glusterlab.analysis.saturation.resources import IDLE, MIN_RECORDS
 from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
@@ -58,6 +57,8 @@ _QUANTITIES = {
     "read_bytes_per_s": "read from disks, bytes/s",
 }
 _POINT = ["cell_id", "sample"]
+_MAD = 0.6744897501960817
+"""That of a normal distribution, in standard deviations."""
 
 
 def modified_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -75,7 +76,7 @@ def modified_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.full(values.shape, math.nan)
     distance = values - np.median(known)
     with np.errstate(divide="ignore", invalid="ignore"):
-        scores = distance / median_abs_deviation(known, scale="normal")
+        scores = distance / (np.median(np.abs(distance[np.isfinite(values)])) / _MAD)
     return np.where(distance == 0, 0.0, scores)
 
 
@@ -180,20 +181,20 @@ def disks_moved(timeline: Timeline) -> tuple[pd.DataFrame, NDArray[np.float64]]:
 
     Columns ``host``, ``device``, ``busy_s``, and ``reading``: the disks of the sample read more than they wrote.
     """
-    tables = []
-    for metric in ("write_bytes_per_s", "read_bytes_per_s", "utilisation_fraction"):
-        series, values = timeline.of("disk", metric, "server")
-        index = pd.MultiIndex.from_frame(series[["host", "device"]])
-        tables.append(pd.DataFrame(values[:, timeline.inside], index=index))
-    written, read, util = tables
-    read = read.reindex(written.index).fillna(0.0)
-    moved = written.fillna(0.0) + read
+    metric = "write_bytes_per_s"
+    disks, written = timeline.of("disk", metric, "server")
+    read, util = (
+        timeline.beside("disk", metric, other, "server")[:, timeline.inside]
+        for other in ("read_bytes_per_s", "utilisation_fraction")
+    )
+    moved = np.nan_to_num(written[:, timeline.inside]) + np.nan_to_num(read)
     total = moved.sum(axis=1)
-    moved = moved[total > IDLE * total.max()]
-    busy_s = util.reindex(moved.index).sum(axis=1, min_count=1) * timeline.step_s
-    reading = bool(2 * read.to_numpy().sum() > total.sum())
-    disks = moved.index.to_frame(index=False).assign(busy_s=busy_s.to_numpy(), reading=reading)
-    return disks, moved.to_numpy()
+    chosen = total > IDLE * total.max(initial=0.0)
+    known = np.isfinite(util).any(axis=1)
+    busy_s = np.where(known, np.nansum(util, axis=1), math.nan) * timeline.step_s
+    reading = bool(2 * np.nansum(read) > total.sum())
+    table = disks.loc[chosen, ["host", "device"]].reset_index(drop=True)
+    return table.assign(busy_s=busy_s[chosen], reading=reading), moved[chosen]
 
 
 def disks_by_name(times: pd.DataFrame) -> pd.DataFrame:
@@ -236,12 +237,12 @@ def host_skew(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresh
     for cell, sample, timeline in timelines(moved, samples):
         if timeline.inside.any():
             means = np.nan_to_num(timeline.values[:, timeline.inside]).mean(axis=1)
-            parts.append(timeline.series.assign(cell_id=cell, sample=sample, value=means))
+            parts.append(timeline.series.table.assign(cell_id=cell, sample=sample, value=means))
     if not parts:
         return pd.DataFrame(columns=SKEW_COLUMNS).astype({"outlier": bool})
     rows = pd.concat(parts, ignore_index=True)
     peers = [*_POINT, "activity", "role", "metric"]
-    hosts = rows[rows["device"] != "lo"].groupby([*peers, "host"])["value"].agg(["sum", "max"]).reset_index()
+    hosts = rows.groupby([*peers, "host"])["value"].agg(["sum", "max"]).reset_index()
     # bonds carry what their members do
     hosts["value"] = hosts["max"].where(hosts["activity"] == "network", hosts["sum"])
     loads = hosts.groupby(peers)["value"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -231,30 +232,35 @@ def tracks(timeline: Timeline, capacity: Capacity) -> list[Track]:
 def _by_host(
     series: pd.DataFrame, values: NDArray[np.float64], how: Literal["sum", "max"]
 ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    """Devices of a host together."""
-    groups = pd.DataFrame(values).groupby(series["host"].to_numpy(), sort=False)
-    joined = groups.sum(min_count=1) if how == "sum" else groups.max()
-    return tuple(map(str, joined.index)), joined.to_numpy()
+    """Devices of a host together; series of one metric and role are in the order of their hosts."""
+    hosts = series["host"].to_numpy()
+    starts = np.flatnonzero(np.append(True, hosts[1:] != hosts[:-1]))
+    if how == "max":
+        joined = np.fmax.reduceat(values, starts, axis=0)
+    else:
+        places = np.repeat(starts, np.diff(starts, append=len(hosts)))
+        joined = pd.DataFrame(values).groupby(places).sum(min_count=1).to_numpy()
+    return tuple(map(str, hosts[starts])), joined
 
 
 def _networks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
     for role, rate in (("server", capacity.server_link), ("client", capacity.client_link)):
         for direction, metric in _DIRECTIONS.items():
             series, values = timeline.of("network", metric, role)
-            real = (series["device"] != "lo").to_numpy()
-            if rate is not None and real.any():
-                hosts, fullest = _by_host(series[real], values[real], "max")
+            if rate is not None and len(series):
+                hosts, fullest = _by_host(series, values, "max")
                 name = f"{role} network, {direction}"
                 used = carried(fullest / rate, LINK_MOST)
                 yield Track(name, "network", role, "network", hosts, used)
 
 
 def _disks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
-    series, _ = timeline.of("disk", "write_bytes_per_s", "server")
+    series, written = timeline.of("disk", "write_bytes_per_s", "server")
     # a report of old columns has one rate for both directions, which no limit is for
     if series.empty or capacity.disk_read is None or capacity.disk_write is None:
         return
-    written, read = (_of_disks(timeline, metric, series) for metric in ("write_bytes_per_s", "read_bytes_per_s"))
+    beside = partial(timeline.beside, "disk", "write_bytes_per_s", role="server")
+    read = beside("read_bytes_per_s")
     together = np.maximum if capacity.one_machine else np.add
     parts: dict[By, NDArray[np.float64]] = {
         "bytes": together(written / capacity.disk_write, np.nan_to_num(read) / capacity.disk_read)
@@ -269,9 +275,9 @@ def _disks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
         # what each disk can do at most, so that the share of it that was used is a lower bound
         ways, rates = [share >= ONE_WAY, share <= 1 - ONE_WAY], [limit.write, limit.read]
         most = np.select(ways, rates, limit.read + limit.write)
-        parts["operations"] = _of_disks(timeline, "transfers_per_s", series) / most[:, np.newaxis]
+        parts["operations"] = beside("transfers_per_s") / most[:, np.newaxis]
     if capacity.serial and not capacity.one_machine:
-        parts["busy time"] = _of_disks(timeline, "utilisation_fraction", series)
+        parts["busy time"] = beside("utilisation_fraction")
     if capacity.server_read is not None and capacity.server_write is not None:
         of, all_written = _by_host(series, written, "sum")
         _, all_read = _by_host(series, read, "sum")
@@ -291,35 +297,24 @@ def _disks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
     yield Track("server disks", "disks", "server", "disks", hosts, used, devices, by, stretch)
 
 
-def _of_disks(timeline: Timeline, metric: str, disks: pd.DataFrame) -> NDArray[np.float64]:
-    """A metric of these disks; NaN of those that do not have it."""
-    series, values = timeline.of("disk", metric, "server")
-    keys = ["host", "device"]
-    known = pd.DataFrame(values, index=pd.MultiIndex.from_frame(series[keys]))
-    return known.reindex(pd.MultiIndex.from_frame(disks[keys])).to_numpy()
-
-
 def busy_cpus(timeline: Timeline, role: str = "") -> tuple[pd.DataFrame, NDArray[np.float64]]:
     """CPU time that was neither idle, waiting for I/O nor stolen: its series (also of single CPUs) and values."""
     series, idle = timeline.of("cpu", "idle_fraction", role)
-    keys = ["role", "host", "device"]
     busy = 1 - idle
     for metric in ("iowait_fraction", "steal_fraction"):
-        others, values = timeline.of("cpu", metric, role)
-        places = pd.MultiIndex.from_frame(series[keys]).get_indexer(pd.MultiIndex.from_frame(others[keys]))
-        busy[places[places >= 0]] -= np.nan_to_num(values[places >= 0])
+        busy -= np.nan_to_num(timeline.beside("cpu", "idle_fraction", metric, role))
     return series, busy
 
 
 def _cpus(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
     if capacity.one_machine:
         series, busy = busy_cpus(timeline)
-        used = _added_up(busy[(series["device"] == "all").to_numpy()])
+        used = _added_up(busy[series["device"].to_numpy() == "all"])
         yield Track("machine CPU (at least)", "CPU", "machine", "cpu", ("",), used)
         return
     for role in ("server", "client"):
         series, busy = busy_cpus(timeline, role)
-        whole = (series["device"] == "all").to_numpy()
+        whole = series["device"].to_numpy() == "all"
         hosts = tuple(str(host) for host in series["host"][whole])
         yield Track(f"{role} CPU", "CPU", role, "cpu", hosts, busy[whole])
         single = series["device"].str.isdecimal().to_numpy(dtype=bool)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,31 +47,57 @@ NAMES = ["activity", "metric", "role", "host", "device"]
 """What a series of the telemetry table is."""
 
 
+class Series:
+    """What the rows of a timeline's values are; samples of one pool share it. `hosts`: the rows by role and host."""
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        self.table = table
+        self.hosts: dict[Any, Any] = dict(table.groupby(["role", "host"]).indices)
+        self._rows = {names: row for row, names in enumerate(table.itertuples(index=False, name=None))}
+        self._places: dict[tuple[str, ...], Any] = {}
+
+    def of(self, activity: str, metric: str, role: str) -> tuple[NDArray[np.intp], pd.DataFrame]:
+        """The rows of a metric, and what they are."""
+        key = activity, metric, role
+        if key not in self._places:
+            rows = [row for name, row in self._rows.items() if name[:2] == key[:2] and role in ("", name[2])]
+            self._places[key] = np.array(rows, dtype=np.intp), self.table.iloc[rows]
+        places, table = self._places[key]
+        return places, table
+
+    def beside(self, activity: str, metric: str, other: str, role: str) -> NDArray[np.intp]:
+        """For each row of a metric that of the `other` metric of the same device; -1 where there is none."""
+        key = activity, metric, other, role
+        if key not in self._places:
+            devices = self.of(activity, metric, role)[1][NAMES[2:]].itertuples(index=False, name=None)
+            rows = [self._rows.get((activity, other, *device), -1) for device in devices]
+            self._places[key] = np.array(rows, dtype=np.intp)
+        return np.asarray(self._places[key])
+
+
 @dataclass(frozen=True)
 class Timeline:
     """One sample on a grid of time.
 
-    `ends` (epoch seconds) and `inside` (the measured part) have the shape (steps,). `series`, columns `NAMES`, says
-    what each row of `values` is, shape (series, steps); NaN where a host has no record.
+    `ends` (epoch seconds) and `inside` (the measured part) have the shape (steps,). `series` says what each row of
+    `values` is, shape (series, steps); NaN where a host has no record.
     """
 
-    ends: NDArray[np.float64]
+    ends: NDArray[np.floating[Any]]
     step_s: float
     inside: NDArray[np.bool_]
-    series: pd.DataFrame
+    series: Series
     values: NDArray[np.float64]
 
     def of(self, activity: str, metric: str, role: str = "") -> tuple[pd.DataFrame, NDArray[np.float64]]:
-        """The series of a metric, and their values."""
-        places = self._places.get((activity, metric), np.empty(0, dtype=np.intp))
-        if role:
-            places = places[self.series["role"].to_numpy()[places] == role]
-        return self.series.iloc[places], self.values[places]
+        """The series of a metric, columns `NAMES`, and their values."""
+        places, table = self.series.of(activity, metric, role)
+        return table, self.values[places]
 
-    @cached_property
-    def _places(self) -> dict[Any, Any]:
-        """Rows by activity and metric: text of all rows is slow to compare."""
-        return dict(self.series.groupby(NAMES[:2]).indices)
+    def beside(self, activity: str, metric: str, other: str, role: str = "") -> NDArray[np.float64]:
+        """Values of the `other` metric of the devices that have a metric; NaN where there are none."""
+        places = self.series.beside(activity, metric, other, role)
+        return np.where((places >= 0)[:, np.newaxis], self.values[places], np.nan)
 
     def steps(self, seconds: float) -> int:
         """How many steps come nearest to a time, at least one."""
@@ -82,43 +107,55 @@ class Timeline:
 def timelines(
     telemetry: pd.DataFrame, samples: pd.DataFrame, parts: pd.DataFrame | None = None
 ) -> Iterator[tuple[str, int, Timeline]]:
-    """Cell, sample number and timeline of each sample that has telemetry; `parts`: by default `measured_parts`."""
+    """Cell, sample number and timeline of each sample that has telemetry; `parts`: by default `measured_parts`.
+
+    The loopback interface is in none: what hosts send to themselves fills no link.
+    """
     parts = measured_parts(telemetry, samples) if parts is None else parts
-    known = telemetry[telemetry["metric"].isin(JUDGED_METRICS)]
+    known = telemetry[telemetry["metric"].isin(JUDGED_METRICS) & (telemetry["device"] != "lo")]
     groups = known.groupby(["cell_id", "sample"], observed=True).indices
-    within = parts.astype({"cell_id": str}).set_index(["cell_id", "sample"])
+    names = [known[name].astype("category").cat for name in NAMES]
+    shape = [len(name.categories) for name in names]
+    codes = [name.codes.to_numpy(dtype=np.intp) for name in names]
+    columns: list[NDArray[Any]] = [np.ravel_multi_index(codes, shape) if len(known) else codes[0], codes[3]]
+    columns += [known[name].to_numpy(dtype=float) for name in ("time_s", "value")]
+    found: dict[bytes, Series] = {}
+    within = {(str(cell), sample): part for cell, sample, *part in parts.itertuples(index=False, name=None)}
     for cell, sample in samples[["cell_id", "sample"]].itertuples(index=False, name=None):
         place = groups.get((cell, sample))
-        if place is None:
+        laid = None if place is None else _lay_out(*(column[place] for column in columns))
+        if laid is None:
             continue
-        start, end = within.loc[(str(cell), sample)] if (str(cell), sample) in within.index else (math.nan, math.nan)
-        if (timeline := _lay_out(known.iloc[place], start, end)) is not None:
-            yield str(cell), int(sample), timeline
+        keys, ends, step, values = laid
+        if (key := keys.tobytes()) not in found:
+            texts = zip(NAMES, names, np.unravel_index(keys, shape), strict=True)
+            table = {name: of.categories.astype(str).to_numpy(dtype=object)[at] for name, of, at in texts}
+            found[key] = Series(pd.DataFrame(table, dtype=object))
+        start, end = within.get((str(cell), sample), (math.nan, math.nan))
+        # a record counts where most of what it averages over lies inside
+        inside = (ends - step / 2 > start) & (ends - step / 2 <= end)
+        yield str(cell), int(sample), Timeline(ends, step, inside, found[key], _covered(values))
 
 
-def _lay_out(rows: pd.DataFrame, start: float, end: float) -> Timeline | None:
-    """Records in steps; None where no host has two."""
-    times = rows["time_s"].to_numpy(dtype=float)
-    by_host = rows[["host", "time_s"]].drop_duplicates().sort_values(["host", "time_s"])
-    apart = by_host.groupby("host", observed=True)["time_s"].diff().dropna()
-    if apart.empty:
+def _lay_out(
+    codes: NDArray[Any], hosts: NDArray[Any], times: NDArray[np.float64], values: NDArray[np.float64]
+) -> tuple[NDArray[Any], NDArray[np.floating[Any]], float, NDArray[np.float64]] | None:
+    """Codes of the rows, ends and length of the steps, and values; None where no host has two records."""
+    order = np.lexsort((times, hosts))
+    apart = np.diff(times[order])[np.diff(hosts[order]) == 0]
+    apart = apart[apart > 0]
+    if not len(apart):
         return None
-    step = float(apart.median())
+    step = float(np.median(apart))
     begin = float(times.min()) - step
     at = np.ceil((times - begin) / step - 1e-6).astype(int) - 1
-    codes = rows.groupby(NAMES, observed=True).ngroup().to_numpy()
-    _, first = np.unique(codes, return_index=True)
-    series = rows[NAMES].iloc[first].astype(str).astype(object).reset_index(drop=True)
-    shape = (len(series), int(at.max()) + 1)
-    sums, counts = np.zeros(shape), np.zeros(shape)
-    np.add.at(sums, (codes, at), rows["value"].to_numpy(dtype=float))
-    np.add.at(counts, (codes, at), 1.0)
+    keys, rows = np.unique(codes, return_inverse=True)
+    shape = (len(keys), int(at.max()) + 1)
+    cells = rows * shape[1] + at
+    sums, counts = (np.bincount(cells, weights, math.prod(shape)).reshape(shape) for weights in (values, None))
     with np.errstate(invalid="ignore"):
-        values = sums / np.where(counts > 0, counts, np.nan)
-    ends = np.asarray(begin + step * np.arange(1, shape[1] + 1), dtype=np.float64)
-    # a record counts where most of what it averages over lies inside
-    inside = (ends - step / 2 > start) & (ends - step / 2 <= end)
-    return Timeline(ends, step, inside, series, _covered(values))
+        laid = sums / np.where(counts > 0, counts, np.nan)
+    return keys, begin + step * np.arange(1, shape[1] + 1), step, laid
 
 
 def _covered(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -215,12 +252,17 @@ def measured_parts(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFra
     moves = telemetry["activity"].isin(("network", "disk")) & telemetry["metric"].isin(MOVED_METRICS)
     moved = telemetry[moves & (telemetry["device"] != "lo")]
     places = moved.groupby(["cell_id", "sample"], observed=True).indices
+    kinds = [((moved["activity"] == activity) & (moved["role"] == role)).to_numpy() for activity, role in MOVED]
+    hosts = moved["host"].astype("category").cat.codes.to_numpy()
+    times, values = (moved[name].to_numpy(dtype=float) for name in ("time_s", "value"))
     records = []
     for row in samples.to_dict("records"):
         start, end, length = (float(row[name]) for name in ("start_s", "end_s", "elapsed_s"))
         place = places.get((str(row["cell_id"]), row["sample"]))
         if place is not None and length < end - start:
-            begin = _begin(moved.iloc[place], start, end, length, str(row["tool"]))
+            chosen = (place[kind[place]] for kind in kinds)
+            totals = (_moved(hosts[at], times[at], values[at], start, end) for at in chosen)
+            begin = _begin(totals, end, length, str(row["tool"]))
             if begin is not None:
                 start = min(max(begin, start), end - length)
                 end = start + length
@@ -228,15 +270,13 @@ def measured_parts(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFra
     return pd.DataFrame.from_records(records, columns=["cell_id", "sample", "part_start_s", "part_end_s"])
 
 
-def _begin(rows: pd.DataFrame, start: float, end: float, length: float, tool: str) -> float | None:
-    """Where the measured part begins; None where nothing moved."""
+def _begin(totals: Iterator[tuple[NDArray[Any], NDArray[Any]]], end: float, length: float, tool: str) -> float | None:
+    """Where the measured part begins, by the first of what was moved by kind (`MOVED`); None where nothing moved."""
     runs = runnable().get(tool)
     how = "busiest" if runs is None else runs.measured_part
     if runs is not None and how == "end":
         return end - runs.tail_s - length
-    for activity, role in MOVED:
-        known = rows[(rows["activity"] == activity) & (rows["role"] == role)]
-        moments, moved = _moved(known, start, end)
+    for moments, moved in totals:
         if not len(moments) or moved[-1] <= 0:
             continue
         if how == "onset" and (found := _onset(moments, moved, length)) is not None:
@@ -249,22 +289,26 @@ def _begin(rows: pd.DataFrame, start: float, end: float, length: float, tool: st
     return None
 
 
-def _moved(rows: pd.DataFrame, start: float, end: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Bytes that all hosts moved from the start on, at moments as far apart as records are."""
-    by_host = [host.groupby("time_s")["value"].sum() for _, host in rows.groupby("host", observed=True)]
-    hosts = [(one.index.to_numpy(dtype=float), one.to_numpy(dtype=float)) for one in by_host]
-    apart = np.concatenate([np.diff(times) for times, _ in hosts]) if hosts else np.empty(0)
+def _moved(
+    hosts: NDArray[Any], times: NDArray[np.float64], values: NDArray[np.float64], start: float, end: float
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Moments from the start on as far apart as records are, and the bytes that all hosts had moved by then."""
+    by_host = []
+    for host in np.unique(hosts):
+        at, place = np.unique(times[hosts == host], return_inverse=True)
+        by_host.append((at, np.bincount(place, np.nan_to_num(values[hosts == host]))))
+    apart = np.concatenate([np.diff(at) for at, _ in by_host]) if by_host else np.empty(0)
     if not len(apart):
         return np.empty(0), np.empty(0)
     step = float(np.median(apart))
     moments = np.append(np.arange(start, end - step / 2, step), end)
     total = np.zeros(len(moments))
-    for times, rates in hosts:
+    for at, rates in by_host:
         # a host that stalled writes a record late, over a longer time
-        since = np.minimum(np.diff(times, prepend=times[0] - step), COVERED_STEPS * step)
+        since = np.minimum(np.diff(at, prepend=at[0] - step), COVERED_STEPS * step)
         # nothing is known of a host between its last record and what the next one is believed for
-        knots = np.column_stack([times - since, times]).ravel()
-        bytes_at = np.cumsum(np.column_stack([np.zeros(len(times)), np.nan_to_num(rates) * since]).ravel())
+        knots = np.column_stack([at - since, at]).ravel()
+        bytes_at = np.cumsum(np.column_stack([np.zeros(len(at)), rates * since]).ravel())
         total += np.interp(moments, knots, bytes_at)
     return moments, total - total[0]
 

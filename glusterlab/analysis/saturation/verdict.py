@@ -321,18 +321,18 @@ def _coverage_gaps(timeline: Timeline, found: Sequence[_Use], expected: Mapping[
     """What telemetry lacks of the hosts that are expected, and whether that is too much for a negative statement."""
     gaps: list[str] = []
     silent: set[str] = set()
-    recorded = pd.DataFrame(np.isfinite(timeline.values[:, timeline.inside]))
-    by_host = recorded.groupby([timeline.series["role"], timeline.series["host"]]).any().mean(axis=1)
+    recorded = np.isfinite(timeline.values[:, timeline.inside])
+    by_host = {key: float(recorded[rows].any(axis=0).mean()) for key, rows in timeline.series.hosts.items()}
     for role in _ROLES:
-        known = by_host[by_host.index.get_level_values("role") == role].droplevel("role")
+        known = {host: share for (of, host), share in by_host.items() if of == role}
         count = max(len(known), expected.get(role, 0))
-        if not count or known.sum() / count < COVERAGE:
+        if not count or math.fsum(known.values()) / count < COVERAGE:
             silent.add(role)
-        if known.empty:
+        if not known:
             gaps.append(f"any {role}")
         elif count > len(known):
             gaps.append(f"{count - len(known)} of {count} {role}s")
-        if names := [str(host) for host in known.index[known < COVERAGE]]:
+        if names := [host for host, share in known.items() if share < COVERAGE]:
             gaps.append(f"all {len(names)} {role}s" if len(names) == count > 1 else ", ".join(names))
     short = [each.track for each in found if each.coverage < COVERAGE]
     gaps += [track.subsystem for track in short if track.role not in silent]
