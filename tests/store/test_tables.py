@@ -244,20 +244,20 @@ def test_telemetry_can_be_read_in_part(campaign: Path) -> None:
     assert list(some["metric"].cat.categories) == ["used_bytes"]
 
 
-@pytest.mark.parametrize("what", ["library", "pandas"])
-def test_the_tables_end_with_the_library_and_pandas(
-    campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+@pytest.mark.parametrize(("what", "made"), [("tables/build.py", 6), ("plots/style.py", 0), ("pandas", 6)])
+def test_the_tables_end_with_what_makes_them_and_not_with_what_draws_them(
+    campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, made: int
 ) -> None:
     library = tmp_path / "library"
-    (library / "plots").mkdir(parents=True)
-    (library / "plots" / "style.py").write_text("A = 1")
+    for folder in ("tables", "plots"):
+        (library / folder).mkdir(parents=True)
     monkeypatch.setattr(fingerprint, "LIBRARY", library)
     assert [_made(campaign), _made(campaign)] == [6, 0]
-    if what == "library":
-        (library / "plots" / "style.py").write_text("A = 2")
-    else:
+    if what == "pandas":
         monkeypatch.setattr(tables.metadata, "version", lambda name: f"{name} of tomorrow")
-    assert _made(campaign) == 6
+    else:
+        (library / what).write_text("A = 2")
+    assert _made(campaign) == made
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(campaign: Path) -> None:

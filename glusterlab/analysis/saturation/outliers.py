@@ -181,12 +181,9 @@ def disks_moved(timeline: Timeline) -> tuple[pd.DataFrame, NDArray[np.float64]]:
 
     Columns ``host``, ``device``, ``busy_s``, and ``reading``: the disks of the sample read more than they wrote.
     """
-    metric = "write_bytes_per_s"
-    disks, written = timeline.of("disk", metric, "server")
-    read, util = (
-        timeline.beside("disk", metric, other, "server")[:, timeline.inside]
-        for other in ("read_bytes_per_s", "utilisation_fraction")
-    )
+    disks, written = timeline.of("disk", "write_bytes_per_s", "server")
+    others = ("read_bytes_per_s", "utilisation_fraction")
+    read, util = (timeline.beside("disk", "write_bytes_per_s", other, "server")[:, timeline.inside] for other in others)
     moved = np.nan_to_num(written[:, timeline.inside]) + np.nan_to_num(read)
     total = moved.sum(axis=1)
     chosen = total > IDLE * total.max(initial=0.0)
