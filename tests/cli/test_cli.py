@@ -9,31 +9,24 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import IO
+from unittest.mock import patch
 
 import jsonschema
 import pytest
-from typer.testing import CliRunner, Result
 
 from glusterlab import __version__, cli, spec
 from glusterlab.cli import console
 from glusterlab.cli import run as measure
 from glusterlab.errors import HostError, RawStoreError, SpecError, UsageError
+from glusterlab.spec import Campaign
+from tests.cli.conftest import ROOT, answer, call
+from tests.pools import pool_data
 
-ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = [
     *("testbed", "prepare", "check", "plan", "run", "status", "log", "verify", "publish"),
     *("import", "parse", "tables", "reproduce", "claims", "compare", "size", "schema"),
 ]
 
-CLUSTER = """\
-schema_version: 1
-name: pool
-servers: [{name: s1}, {name: s2}]
-clients: [{name: c1}]
-hardware:
-  {disks_per_server: 1, disk_write: 205 MB/s, disk_read: 212 MB/s, server_link: 20 Gbit/s, client_link: 10 Gbit/s}
-backings: {jbod: {bricks: [/bricks/d01], kind: jbod}}
-"""
 CAMPAIGN = """\
 schema_version: 1
 name: small
@@ -50,7 +43,9 @@ workers: [1, 2]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a campaign and a cluster, no testbed up, and no variable of the person's own."""
     (tmp_path / "campaign.yaml").write_text(CAMPAIGN)
-    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    (tmp_path / "cluster.yaml").write_text(json.dumps(pool_data()))
+    (tmp_path / "raw" / "first-light").mkdir(parents=True)
+    (tmp_path / "raw" / "first-light" / "campaign.yaml").touch()
     monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(tmp_path / "testbeds"))
     monkeypatch.delenv("GLUSTERLAB_SMALLFILE", raising=False)
     monkeypatch.delenv(cli.DEBUG, raising=False)
@@ -58,16 +53,23 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(cli.app, list(arguments), env={"COLUMNS": "80", "TERM": "dumb"})
+def bring_up(folder: Path, name: str) -> Path:
+    file = folder / "testbeds" / name / "cluster.yaml"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    return file
 
 
-def run_process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_process(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    return run_words(sys.executable, "-m", "glusterlab.cli", *arguments, cwd=cwd, **environment)
+
+
+def run_words(*words: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "glusterlab.cli", *arguments],
+        words,
         capture_output=True,
         text=True,
-        cwd=ROOT,
+        cwd=cwd,
         env={**os.environ, **environment},
         timeout=60,
         check=False,
@@ -95,13 +97,16 @@ def test_version() -> None:
         (("plan", "campaign.yaml", "--clusters", "x"), "No such option"),
         (("schema", "campain"), "campain"),
         (("reproduce", "--jobs", "0"), "--jobs"),
+        (("run", "campaign.yaml", "--name", "../x"), "--name: expected text of the form ^[a-z0-9][a-z0-9-]*$"),
+        (("check", "cluster.yaml", "--baseline", "--name", "x" * 300), "--name: expected at most 60 characters"),
+        (("check", "cluster.yaml", "--baseline", "--seconds", "nan"), "--seconds: expected something like '10 min'"),
+        (("check", "cluster.yaml", "--baseline", "--repeats", "0"), "--repeats: expected at least 1, found the num"),
     ],
 )
 def test_wrong_usage_is_exit_2(folder: Path, arguments: tuple[str, ...], said: str) -> None:
     result = call(*arguments)
-    assert result.exit_code == 2
+    assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
-    assert result.stdout == ""
 
 
 @pytest.mark.parametrize("kind", ["cluster", "campaign", "import", "prices"])
@@ -113,32 +118,23 @@ def test_plan_tells_what_runs_and_what_does_not(folder: Path) -> None:
     result = call("plan", "campaign.yaml")
     assert result.exit_code == 0
     assert "mirror-1x2  iozone write 1 MiB  1 2            4" in result.stdout
-    assert "mirror-1x2: replicate 1x2 on jbod" in result.stdout
     assert "4 cells, 8 samples, roughly" in result.stdout
     assert "not runnable: 4 cells: 2x2 needs 4 bricks, backing 'jbod' has 2 servers x 1" in result.stdout
     each = call("plan", "campaign.yaml", "--cells")
     assert each.stdout.count("iozone-read-1mib-replicate-1x2-jbod-native-w2-") == 1
-
-
-def test_plan_as_json(folder: Path) -> None:
-    found = json.loads(call("plan", "campaign.yaml", "--json").stdout)
+    found = answer("plan", "campaign.yaml")
     assert found["total"]["samples"] == len(found["samples"]) == 8
     assert {cell["id"] for cell in found["cells"]} == {sample["cell"] for sample in found["samples"]}
-    assert len(found["not_runnable"]) == 4
-    assert found["cluster"] == "cluster.yaml"
+    assert (len(found["not_runnable"]), found["cluster"]) == (4, "cluster.yaml")
+    (folder / "campaign.yaml").write_text(CAMPAIGN.replace("[1x2, 2x2]", "2x2"))
+    assert call("plan", "campaign.yaml").exit_code == 1
 
 
 def test_plan_without_a_cluster_says_what_is_left_open(folder: Path) -> None:
     (folder / "cluster.yaml").unlink()
     result = call("plan", "campaign.yaml", "--json")
-    assert result.exit_code == 0
-    assert "left open" in result.stderr
+    assert (result.exit_code, "left open" in result.stderr) == (0, True)
     assert json.loads(result.stdout)["total"] == {"cells": 8, "samples": 16, "fewest_samples": 16, "warmup": 0}
-
-
-def test_a_plan_that_runs_nothing_falls_short(folder: Path) -> None:
-    (folder / "campaign.yaml").write_text(CAMPAIGN.replace("[1x2, 2x2]", "2x2"))
-    assert call("plan", "campaign.yaml").exit_code == 1
 
 
 def test_the_cluster_is_given_or_beside_or_the_only_testbed(folder: Path) -> None:
@@ -146,32 +142,18 @@ def test_the_cluster_is_given_or_beside_or_the_only_testbed(folder: Path) -> Non
     assert measure._require_cluster(campaign, Path("other.yaml")) == Path("other.yaml")
     assert measure._require_cluster(campaign, None) == folder / "cluster.yaml"
     (folder / "cluster.yaml").unlink()
-    first = folder / "testbeds" / "one" / "cluster.yaml"
-    first.parent.mkdir(parents=True)
-    first.touch()
-    assert measure._require_cluster(campaign, None) == first
-
-
-def test_no_cluster_and_several_are_usage_errors(folder: Path) -> None:
-    (folder / "cluster.yaml").unlink()
     result = call("run", "campaign.yaml")
-    assert result.exit_code == 2
-    assert "no testbed is up: name one by --cluster" in result.stderr
-    for name in ("one", "two"):
-        (folder / "testbeds" / name).mkdir(parents=True)
-        (folder / "testbeds" / name / "cluster.yaml").touch()
+    assert (result.exit_code, "no testbed is up: name one by --cluster" in result.stderr) == (2, True)
+    assert bring_up(folder, "one") == measure._require_cluster(campaign, None)
+    bring_up(folder, "two")
     assert "2 testbeds are up (one, two)" in call("run", "campaign.yaml").stderr
 
 
 def test_a_campaign_runs_under_another_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = call("run", "campaign.yaml", "--name", "../x")
-    assert refused.exit_code == 2
-    form = "expected text of the form ^[a-z0-9][a-z0-9-]*$, found '../x'"
-    assert refused.stderr == f"error: --name: {form}\n"
     names = []
 
-    def stop(campaign: object, *_: object, **__: object) -> None:
-        names.append(campaign.name)  # type: ignore[attr-defined]
+    def stop(campaign: Campaign, *_: object, **__: object) -> None:
+        names.append(campaign.name)
         raise UsageError("enough")
 
     monkeypatch.setattr("glusterlab.run.runner.run", stop)
@@ -182,9 +164,8 @@ def test_a_campaign_runs_under_another_name(folder: Path, monkeypatch: pytest.Mo
 def test_a_typo_is_one_message_with_file_line_and_key(folder: Path) -> None:
     (folder / "campaign.yaml").write_text(CAMPAIGN.replace("repeats", "repeat"))
     result = call("plan", "campaign.yaml")
-    assert result.exit_code == 2
-    assert result.stderr == "error: campaign.yaml:5: repeat: unknown key: did you mean 'repeats'?\n"
-    assert result.stdout == ""
+    message = "error: campaign.yaml:5: repeat: unknown key: did you mean 'repeats'?\n"
+    assert (result.exit_code, result.stderr, result.stdout) == (2, message, "")
 
 
 @pytest.mark.parametrize(
@@ -199,34 +180,23 @@ def test_a_typo_is_one_message_with_file_line_and_key(folder: Path) -> None:
         (KeyboardInterrupt(), 130, "stopped by Ctrl-C"),
     ],
 )
-def test_errors_become_a_sentence_and_an_exit_code(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, said: str
-) -> None:
-    def broken(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(spec, "load_campaign", broken)
-    result = call("plan", "campaign.yaml")
+def test_errors_become_a_sentence_and_an_exit_code(folder: Path, error: BaseException, code: int, said: str) -> None:
+    with patch.object(spec, "load_campaign", side_effect=error):
+        result = call("plan", "campaign.yaml")
     assert result.exit_code == code
     assert result.stderr.startswith("error: ")
     assert said in result.stderr
     assert "Traceback" not in result.output
 
 
-def test_debug_shows_the_traceback(folder: Path) -> None:
+def test_debug_shows_the_traceback_and_ascii_is_enough(folder: Path) -> None:
     quiet = run_process("plan", "nowhere.yaml")
     assert quiet.returncode == 2
     assert quiet.stderr == "error: nowhere.yaml: expected a YAML file, found no such file\n"
-    loud = run_process("plan", "nowhere.yaml", GLUSTERLAB_DEBUG="1")
-    assert "Traceback" in loud.stderr
-
-
-def test_ascii_is_enough(folder: Path) -> None:
+    assert "Traceback" in run_process("plan", "nowhere.yaml", GLUSTERLAB_DEBUG="1").stderr
     (folder / "campaign.yaml").write_text(CAMPAIGN.replace("name: mirror", "name: spiegelgröße"))
     done = run_process("plan", str(folder / "campaign.yaml"), PYTHONIOENCODING="ascii", PYTHONUTF8="0")
-    assert done.returncode == 2
-    assert "spiegelgr" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert (done.returncode, "spiegelgr" in done.stderr, "Traceback" in done.stderr) == (2, True, False)
 
 
 def schema_into(output: IO[str]) -> subprocess.CompletedProcess[str]:
@@ -245,14 +215,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize(("command", "code"), [("schema cluster", 0), ("--help", 0), ("plan nowhere.yaml", 2)])
 def test_a_closed_stream_is_no_error(closed: str, command: str, code: int) -> None:
-    done = subprocess.run(
-        ["sh", "-c", f"exec '{sys.executable}' -m glusterlab.cli {command} {closed}"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=60,
-        check=False,
-    )
+    done = run_words("sh", "-c", f"exec '{sys.executable}' -m glusterlab.cli {command} {closed}")
     assert done.returncode == code
     assert "Traceback" not in done.stdout + done.stderr
     if code and "2>" not in closed:
@@ -274,22 +237,21 @@ def test_output_that_cannot_be_written_is_one_sentence() -> None:
 def test_help_and_reproduce_do_not_wait_for_pandas() -> None:
     heavy = "{'pandas', 'scipy', 'seaborn', 'matplotlib', 'papermill', 'fabric', 'pydantic', 'ruamel.yaml'}"
     code = f"import sys, glusterlab.cli; print(sorted({heavy} & set(sys.modules)))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60, check=True
-    )
-    assert done.stdout == "[]\n"
+    assert run_words(sys.executable, "-c", code).stdout == "[]\n"
 
 
 def test_completion_offers_campaign_folders_and_yaml_files(folder: Path) -> None:
-    for name in ("first-light", "second"):
-        (folder / "raw" / name).mkdir(parents=True)
-        (folder / "raw" / name / "campaign.yaml").touch()
+    (folder / "raw" / "second").mkdir()
+    (folder / "raw" / "second" / "campaign.yaml").touch()
     (folder / "raw" / "published").mkdir()
     assert list(console.complete_raw("")) == ["raw/first-light", "raw/second"]
     assert list(console.complete_raw("raw/s")) == ["raw/second"]
     assert list(console.complete_raw("nowhere/")) == []
     assert list(console.complete_yaml("")) == ["campaign.yaml", "cluster.yaml", "raw/"]
     assert list(console.complete_yaml("ca")) == ["campaign.yaml"]
+    typed = {"COMP_WORDS": "glusterlab status raw/f", "COMP_CWORD": "2"}
+    shell = run_process(cwd=folder, PYTHONPATH=str(ROOT), _GLUSTERLAB_COMPLETE="complete_bash", **typed)
+    assert shell.stdout.strip() == "raw/first-light"
 
 
 @pytest.mark.parametrize(
@@ -314,45 +276,9 @@ def test_a_url_where_only_folders_can_be_is_refused_as_it_was_typed(folder: Path
     assert sorted(folder.rglob("*")) == before
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--name", "x" * 300), "--name: expected at most 60 characters, found 300"),
-        (("--seconds", "nan"), "--seconds: expected something like '10 min', found the number nan"),
-        (("--repeats", "0"), "--repeats: expected at least 1, found the number 0"),
-    ],
-)
-def test_options_of_a_baseline_are_refused_in_the_words_of_specifications(
-    folder: Path, options: tuple[str, ...], said: str
-) -> None:
-    result = call("check", "cluster.yaml", "--baseline", *options)
-    assert (result.exit_code, result.stderr) == (2, f"error: {said}\n")
-
-
-def test_a_file_url_is_a_folder_of_this_machine_and_one_that_is_no_campaign_is_told(folder: Path) -> None:
-    for command in ("status", "verify", "tables"):
-        result = call(command, f"file://{folder}/none")
-        assert result.exit_code in (1, 2)
-        assert result.stderr.startswith("error: ")
-        assert len(result.stderr.splitlines()) == 1
-
-
-def test_the_shell_gets_completions(folder: Path) -> None:
-    (folder / "raw" / "first-light").mkdir(parents=True)
-    (folder / "raw" / "first-light" / "campaign.yaml").touch()
-    done = subprocess.run(
-        [sys.executable, "-m", "glusterlab.cli"],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "_GLUSTERLAB_COMPLETE": "complete_bash",
-            "COMP_WORDS": "glusterlab status raw/f",
-            "COMP_CWORD": "2",
-        },
-        timeout=60,
-        check=False,
-    )
-    assert done.stdout.strip() == "raw/first-light"
+@pytest.mark.parametrize("command", ["status", "verify", "tables"])
+def test_a_file_url_is_a_folder_of_this_machine_and_one_that_is_no_campaign_is_told(folder: Path, command: str) -> None:
+    result = call(command, f"file://{folder}/none")
+    assert result.exit_code in (1, 2)
+    assert result.stderr.startswith("error: ")
+    assert len(result.stderr.splitlines()) == 1

@@ -2,68 +2,37 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
 
-from glusterlab import cli
 from glusterlab.errors import UsageError
 from glusterlab.sections.comparison import Comparison, labelled, open_comparison, open_release
 from glusterlab.sections.section import open_section
 from glusterlab.store.digests import split_names
 from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tables import build as tables
-from tests.answers import strict_json
+from tests.cli import conftest
+from tests.cli.conftest import CAMPAIGN, ROOT, Campaigns
 from tests.release_samples import KIB, MIB, newer, older
 
-ROOT = Path(__file__).resolve().parents[2]
 FIRST_LIGHT = ROOT / "raw" / "first-light"
 EFFECTS = {("create", 32 * KIB): 1.34, ("read", 4 * MIB): 0.8}
-CAMPAIGN = """\
-schema_version: 1
-name: night
-study: supermicro-2017
-seed: 1
-repeats: {repeats}
-layouts: [{{name: mirror, type: replicate, geometry: 1x2, backing: raid6}}]
-workloads: [{{tool: smallfile, operations: create, file_size: 32 KiB}}]
-workers: 2
-"""
-HOST = {"role": "server", "kernel": "6.1", "os": "Debian 12", "tools": {}}
 
 Make = Callable[..., Path]
 
 
 @pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
-    """Makes campaigns whose tables are synthetic."""
-    known: dict[str, pd.DataFrame] = {}
-
+def make(campaigns: Campaigns) -> Make:
     def make(name: str, samples: pd.DataFrame, *, kernel: str = "6.1", repeats: str = "10") -> Path:
-        folder = tmp_path / "raw" / name
-        folder.mkdir(parents=True)
-        (folder / "campaign.yaml").write_text(CAMPAIGN.format(repeats=repeats))
-        versions = sorted(set(samples["gluster_version"]))
-        hosts = {"s1": {**HOST, "kernel": kernel, "tools": {"gluster": ", ".join(versions)}}}
-        (folder / "environment.json").write_text(json.dumps({"schema_version": 1, "hosts": hosts}))
-        (folder / MANIFEST).write_text(f"{'0' * 63}{len(known)}  campaign.yaml\n")
-        known[str(folder.resolve())] = samples
-        return folder
+        tools = {"gluster": ", ".join(sorted(set(samples["gluster_version"])))}
+        host = {"role": "server", "kernel": kernel, "os": "Debian 12", "tools": tools}
+        return campaigns(name, samples, text=CAMPAIGN.replace("repeats: 3", f"repeats: {repeats}"), s1=host)
 
-    class Loaded:
-        def __init__(self, raw: Path) -> None:
-            self.samples = known[str(Path(raw).resolve())]
-
-    monkeypatch.setattr(tables, "write", lambda *_, **__: None)
-    monkeypatch.setattr(tables, "load", lambda raw, *_, **__: Loaded(raw))
-    monkeypatch.delenv(cli.DEBUG, raising=False)
-    monkeypatch.chdir(tmp_path)
     return make
 
 
@@ -74,14 +43,15 @@ def pair(make: Make) -> tuple[str, str]:
     return "raw/older", "raw/newer"
 
 
-def call(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(cli.app, ["compare", *map(str, arguments)], env={"COLUMNS": "80", "TERM": "dumb"})
+@pytest.fixture
+def few(make: Make) -> tuple[str, str]:
+    """Too few repeats for any evidence."""
+    make("older", older(4))
+    make("newer", newer(EFFECTS, 4))
+    return "raw/older", "raw/newer"
 
 
-def as_json(*arguments: str | Path) -> dict[str, Any]:
-    result = call(*arguments, "--json")
-    assert result.exit_code in (0, 1), result.stderr
-    return strict_json(result.stdout)
+call, as_json = partial(conftest.call, "compare"), partial(conftest.answer, "compare")
 
 
 def test_a_row_per_cell_and_the_verdicts(pair: tuple[str, str]) -> None:
@@ -108,16 +78,18 @@ def test_the_gate_fails_on_evidence_only(pair: tuple[str, str], loss: str, code:
     assert ("gate: failed, smallfile-read-4096kib-w12" if code else "gate: passed") in result.stdout
 
 
-def test_the_gate_passes_without_evidence(make: Make) -> None:
-    make("older", older(4))
-    make("newer", newer(EFFECTS, 4))
-    result = call("raw/older", "raw/newer", "--fail-on", "slower:5%")
+def test_the_gate_passes_without_evidence(few: tuple[str, str]) -> None:
+    result = call(*few, "--fail-on", "slower:5%")
     assert result.exit_code == 0
     assert "insufficient n, 4 cells have n = 4; with 4 cells at least 8 rounds are needed" in result.stdout
     assert "gate: not closed, but it has tested nothing: none of 4 cells could be tested" in result.stdout
-    closed = call("raw/older", "raw/newer", "--fail-on", "slower:5%", "--fail-on", "untested")
+    closed = call(*few, "--fail-on", "slower:5%", "--fail-on", "untested")
     assert closed.exit_code == 1
     assert "gate: failed, 4 of 4 cells could not be tested (smallfile-create-32kib-w12" in closed.stdout
+    text = call(*few, "--markdown", "-").stdout
+    assert text.startswith("### No difference is shown: 4 insufficient n of 4 cells\n")
+    assert "at least 8 rounds are needed" in text
+    assert "|" not in text
 
 
 def test_a_release_that_breaks_cells_does_not_simply_pass(make: Make) -> None:
@@ -132,12 +104,6 @@ def test_a_release_that_breaks_cells_does_not_simply_pass(make: Make) -> None:
     assert call("raw/older", "raw/newer", "--fail-on", "untested").exit_code == 1
 
 
-def test_the_gate_names_the_campaign_where_there_are_several(pair: tuple[str, str], make: Make) -> None:
-    make("again", newer({}, version="10.3", offset_s=300.0))
-    line = call(*pair, "raw/again", "--fail-on", "slower:5%").stdout.splitlines()[-1]
-    assert line.startswith("gate: failed, newer (11.1), smallfile-read-4096kib-w12 slower by more than 5 %: -")
-
-
 def test_a_release_that_is_slower_elsewhere_passes_a_gate_of_its_operation(pair: tuple[str, str]) -> None:
     result = call(*pair, "--fail-on", "slower:5%", "--operation", "create")
     assert result.exit_code == 0
@@ -145,36 +111,22 @@ def test_a_release_that_is_slower_elsewhere_passes_a_gate_of_its_operation(pair:
     assert "read" not in result.stdout.split("gate:")[0].split("against")[0]
 
 
-def test_markdown_is_short_and_has_verdict_change_and_warnings(pair: tuple[str, str], make: Make) -> None:
+def test_markdown_is_short_and_has_verdict_change_and_warnings(
+    pair: tuple[str, str], make: Make, tmp_path: Path
+) -> None:
     make("other-kernel", newer(EFFECTS, offset_s=400.0), kernel="6.12")
-    text = call("raw/older", "raw/other-kernel", "--fail-on", "slower:5%", "--markdown", "-").stdout
-    lines = text.splitlines()
+    lines = call("raw/older", "raw/other-kernel", "--fail-on", "slower:5%", "--markdown", "-").stdout.splitlines()
     assert lines[0].startswith("### Failed, smallfile-read-4096kib-w12 slower by more than 5 %: -2")
     assert "- 11.1 against 10.3: 4 cells, 1 slower, 1 faster, 2 equivalent within the margin" in lines
-    rows = [line for line in lines if line.startswith("| smallfile")]
-    assert [row.split(" | ")[0] for row in rows] == ["| smallfile-read-4096kib-w12", "| smallfile-create-32kib-w12"]
-    assert rows[0].endswith("slower |")
+    rows = [line.split(" | ") for line in lines if line.startswith("| smallfile")]
+    assert [row[0] for row in rows] == ["| smallfile-read-4096kib-w12", "| smallfile-create-32kib-w12"]
+    assert rows[0][-1] == "slower |"
     assert "- not only the release differs: servers: kernel 6.1, then 6.12" in lines
     assert len(lines) < 35
-    assert "Measured in interleaved rounds; margin ± 5 %" in text
-    assert any(line.startswith("- 11.1: signed-rank test") for line in lines)
-
-
-def test_markdown_to_a_file_leaves_the_terminal_as_it_is(pair: tuple[str, str], tmp_path: Path) -> None:
     plain = call(*pair).stdout
-    result = call(*pair, "--markdown", tmp_path / "summary.md")
-    assert result.stdout == plain
+    assert call(*pair, "--markdown", tmp_path / "summary.md").stdout == plain
     text = (tmp_path / "summary.md").read_text()
     assert text.startswith("### 1 slower, 1 faster, 2 equivalent within the margin of 4 cells\n")
-
-
-def test_markdown_of_nothing_found_says_the_least_n(make: Make) -> None:
-    make("older", older(3))
-    make("newer", newer(EFFECTS, 3))
-    text = call("raw/older", "raw/newer", "--markdown", "-").stdout
-    assert text.startswith("### No difference is shown: 4 insufficient n of 4 cells\n")
-    assert "at least 8 rounds are needed" in text
-    assert "|" not in text
 
 
 def test_names_cannot_break_out_of_markdown(make: Make) -> None:
@@ -186,10 +138,8 @@ def test_names_cannot_break_out_of_markdown(make: Make) -> None:
     assert r"c\`\*d\*\`" in text
 
 
-def test_json_has_everything_and_no_nan(make: Make) -> None:
-    make("older", older(4))
-    make("newer", newer(EFFECTS, 4))
-    found = as_json("raw/older", "raw/newer", "--fail-on", "slower:5%")
+def test_json_has_everything_and_no_nan(few: tuple[str, str]) -> None:
+    found = as_json(*few, "--fail-on", "slower:5%")
     assert found["schema_version"] == 1
     assert [(each["label"], each["campaign"], each["release"]) for each in found["campaigns"]] == [
         ("10.3", "older", "10.3"),
@@ -232,27 +182,21 @@ def test_one_release_twice_is_told_apart_by_the_campaigns_names(make: Make) -> N
 
 def test_more_than_two_campaigns_are_each_held_against_the_first(pair: tuple[str, str], make: Make) -> None:
     make("again", newer({}, version="10.3", offset_s=300.0))
-    result = call(*pair, "raw/again")
-    assert result.stdout.splitlines()[0].split()[0] == "campaign"
-    assert "newer (11.1) against older (10.3): 4 cells, 1 slower, 1 faster" in result.stdout
-    assert "again (10.3) against older (10.3): 4 cells, 4 equivalent" in result.stdout
+    lines = call(*pair, "raw/again", "--fail-on", "slower:5%").stdout.splitlines()
+    assert lines[0].split()[0] == "campaign"
+    assert any(line.startswith("newer (11.1) against older (10.3): 4 cells, 1 slower, 1 faster") for line in lines)
+    assert any(line.startswith("again (10.3) against older (10.3): 4 cells, 4 equivalent") for line in lines)
+    gate = "gate: failed, newer (11.1), smallfile-read-4096kib-w12 slower by more than 5 %: -"
+    assert lines[-1].startswith(gate)
 
 
-def test_a_campaign_twice_is_an_error_unless_it_is_meant(pair: tuple[str, str]) -> None:
-    result = call("raw/older", "raw/older")
-    assert result.exit_code == 2
-    assert "named twice" in result.stderr
-    assert "--same" in result.stderr
-    meant = call("raw/older", "raw/older", "--same")
-    assert meant.exit_code == 0
-    assert "4 equivalent within the margin" in meant.stdout
-
-
-def test_a_copy_is_the_same_campaign(pair: tuple[str, str], make: Make) -> None:
+def test_a_campaign_twice_or_a_copy_is_an_error_unless_it_is_meant(pair: tuple[str, str], make: Make) -> None:
     (make("copy", older()) / MANIFEST).write_bytes(Path("raw/older", MANIFEST).read_bytes())
-    result = call("raw/older", "raw/copy")
-    assert result.exit_code == 2
-    assert "raw/copy is a copy of raw/older" in result.stderr
+    for other, said in (("older", "named twice"), ("copy", "raw/copy is a copy of raw/older")):
+        result = call("raw/older", f"raw/{other}")
+        assert (result.exit_code, said in result.stderr) == (2, True)
+    meant = call("raw/older", "raw/older", "--same")
+    assert (meant.exit_code, "4 equivalent within the margin" in meant.stdout) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -278,22 +222,17 @@ def test_wrong_usage(pair: tuple[str, str], arguments: tuple[str, ...], said: st
     assert result.stdout == ""
 
 
-def test_damaged_files_are_sentences(pair: tuple[str, str]) -> None:
+def test_damaged_and_unwritable_files_are_sentences(pair: tuple[str, str]) -> None:
+    result = call(*pair, "--markdown", "nowhere/summary.md")
+    assert (result.exit_code, "nowhere" in result.stderr) == (3, True)
     Path("raw/newer/campaign.yaml").write_text("schema_version: 1\nname: [\n")
     result = call(*pair)
-    assert result.exit_code == 2
-    assert "raw/newer/campaign.yaml" in result.stderr
+    assert (result.exit_code, "raw/newer/campaign.yaml" in result.stderr) == (2, True)
+    Path("raw/newer/campaign.yaml").write_text(CAMPAIGN)
     Path("raw/older/environment.json").write_bytes(b"\xff\xfe{")
-    Path("raw/newer/campaign.yaml").write_text(CAMPAIGN.format(repeats=10))
     result = call(*pair)
     assert result.exit_code == 3
     assert "raw/older/environment.json: expected JSON, found damage" in result.stderr
-
-
-def test_a_summary_that_cannot_be_written_is_a_sentence(pair: tuple[str, str]) -> None:
-    result = call(*pair, "--markdown", "nowhere/summary.md")
-    assert result.exit_code == 3
-    assert "nowhere" in result.stderr
 
 
 def test_labels_tell_campaigns_apart(pair: tuple[str, str], make: Make) -> None:
@@ -303,45 +242,47 @@ def test_labels_tell_campaigns_apart(pair: tuple[str, str], make: Make) -> None:
         labelled([older_release, older_release])
 
 
-def split_first_light(target: Path, sample: str) -> Path:
-    """A campaign of one repeat of three cells of first-light, without its telemetry."""
-    raw = target / "raw" / f"half-{sample}"
-    cells = sorted((FIRST_LIGHT / "cells").glob("*-w12-*"))[:3]
-    for cell in cells:
-        (raw / "cells" / cell.name).mkdir(parents=True)
-        shutil.copy(cell / "cell.json", raw / "cells" / cell.name)
-        source, target = cell / f"sample-{sample}", raw / "cells" / cell.name / f"sample-{sample}"
-        shutil.copytree(source, target, ignore=shutil.ignore_patterns("telemetry"))
-    for name in ("campaign.yaml", "cluster.yaml", "environment.json"):
-        shutil.copy(FIRST_LIGHT / name, raw)
-    there = {path.relative_to(raw).as_posix() for path in raw.rglob("*") if path.is_file()}
-    kept = {name: word for name, word in Manifest.read(FIRST_LIGHT).digests.items() if name in there}
-    (raw / MANIFEST).write_text(Manifest(kept).text)
-    return raw
+@pytest.fixture
+def halves(tmp_path: Path) -> list[Path]:
+    """Two campaigns of one repeat each of three cells of first-light, without its telemetry."""
+    if not FIRST_LIGHT.is_dir():
+        pytest.skip("raw/first-light is not here")
+    made = []
+    for sample in ("01", "02"):
+        raw = tmp_path / "real" / "raw" / f"half-{sample}"
+        names = ["campaign.yaml", "cluster.yaml", "environment.json"]
+        for cell in sorted((FIRST_LIGHT / "cells").glob("*-w12-*"))[:3]:
+            kept = [cell / "cell.json", *(cell / f"sample-{sample}").rglob("*")]
+            names += [str(path.relative_to(FIRST_LIGHT)) for path in kept if "telemetry" not in path.parts]
+        for name in names:
+            if (FIRST_LIGHT / name).is_file():
+                (raw / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(FIRST_LIGHT / name, raw / name)
+        listed = {name: word for name, word in Manifest.read(FIRST_LIGHT).digests.items() if name in names}
+        (raw / MANIFEST).write_text(Manifest(listed).text)
+        made.append(raw)
+    return made
 
 
-@pytest.mark.skipif(not FIRST_LIGHT.is_dir(), reason="raw/first-light is not here")
-def test_a_measured_campaign_split_in_two_has_too_few_repeats(tmp_path: Path) -> None:
+def test_a_measured_campaign_split_in_two_has_too_few_repeats(tmp_path: Path, halves: list[Path]) -> None:
     """The way from raw files to verdicts, with nothing replaced."""
-    halves = [split_first_light(tmp_path, sample) for sample in ("01", "02")]
     found = as_json(*halves)
     assert [each["label"] for each in found["campaigns"]] == ["half-01 (10.3)", "half-02 (10.3)"]
     assert found["totals"] == {"half-02 (10.3)": {"insufficient n": 3}}
     assert all(0.5 < cell["ratio"] < 2 for cell in found["cells"])
     assert found["differences"] == []
     assert any("against itself" in note for note in found["notes"])
-    assert any((tmp_path / "figures" / "half-01" / "tables").iterdir())
+    assert any((tmp_path / "real" / "figures" / "half-01" / "tables").iterdir())
 
 
-@pytest.mark.skipif(not FIRST_LIGHT.is_dir(), reason="raw/first-light is not here")
-def test_a_notebook_finds_the_others_beside_its_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_finds_the_others_beside_its_campaign(
+    tmp_path: Path, halves: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where it is only linked, as `reproduce` does it."""
-    for sample in ("01", "02"):
-        split_first_light(tmp_path / "real", sample)
     view = tmp_path / "view"
     (view / "raw").mkdir(parents=True)
     (view / "notebooks").mkdir()
-    (view / "raw" / "half-01").symlink_to(tmp_path / "real" / "raw" / "half-01")
+    (view / "raw" / "half-01").symlink_to(halves[0])
     monkeypatch.chdir(view)
     section = open_section("raw/half-01", "figures/half-01", "csv", reads="smallfile, iozone")
 
@@ -349,15 +290,13 @@ def test_a_notebook_finds_the_others_beside_its_campaign(tmp_path: Path, monkeyp
         return open_comparison(section, "raw/half-01", campaigns)
 
     found = opened("raw/half-01, raw/half-02")
-    assert found.reason == ""
-    assert len(found.table) == 3
+    assert (found.reason, len(found.table)) == ("", 3)
     assert opened("raw/half-01").reason.startswith("There is one campaign, raw/half-01: ")
     assert opened("").reason.startswith("There is no campaign: ")
     assert "No campaign is in raw/half-07" in opened("raw/half-01, raw/half-07").reason
     elsewhere = opened("raw/half-02, raw/half-01")
     assert elsewhere.reason.endswith("among the figures of its reference, raw/half-02.")
-    assert elsewhere.table.empty
-    assert (elsewhere.others, elsewhere.samples) == ((), {})
+    assert (elsewhere.table.empty, elsewhere.others, elsewhere.samples) == (True, (), {})
 
 
 def test_names_of_campaigns_are_split_at_commas() -> None:

@@ -9,27 +9,35 @@ from collections.abc import Mapping
 from glusterlab.hosts import script
 from glusterlab.hosts.pool import CommandResult
 
+STATES = """\
+states() {
+    for name; do
+        state=$(sed 's/.*) //' "/proc/${!name}/stat" 2>/dev/null | cut -c1)
+        case $state in ''|Z) echo "$name ended" ;; *) echo "$name lives" ;; esac
+    done
+}
+"""
+"""What became of processes whose ids are in variables."""
+
 
 def bash(
     text: str,
     *more: str,
     arguments: tuple[object, ...] = (),
     replaced: Mapping[str, object] | None = None,
-    alone: bool = False,
+    within: tuple[str, ...] = (),
     **environment: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run calls of functions of host.sh and of `more` files, in whose text some paths may be `replaced`.
 
-    `alone`: in a PID namespace, so that no other process can be hit; it needs root. Bytes that are no UTF-8 are
-    surrogates.
+    `within`: another command that runs the bash. Bytes that are no UTF-8 are surrogates.
     """
     library = script.library(*more)
     for old, new in (replaced or {}).items():
         assert old in library
         library = library.replace(old, str(new))
-    namespace = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"] if alone else []
     return subprocess.run(
-        [*namespace, "bash", "-c", f"{library}\n{text}", "bash", *map(str, arguments)],
+        [*within, "bash", "-c", f"{library}\n{text}", "bash", *map(str, arguments)],
         env={"PATH": os.environ["PATH"], **environment},
         capture_output=True,
         encoding="utf-8",
@@ -37,6 +45,15 @@ def bash(
         timeout=120,
         check=False,
     )
+
+
+ALONE = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
+"""In a PID namespace, so that no other process can be hit; it needs root."""
+
+
+def call(function: str, *words: object) -> subprocess.CompletedProcess[str]:
+    """One function of host.sh."""
+    return bash(script.call(function, *map(str, words)))
 
 
 def result(stdout: bytes) -> CommandResult:

@@ -43,38 +43,35 @@ class LoopbackSshd:
         self.process.wait(10)
 
 
-def start(folder: Path) -> LoopbackSshd:
+def start(folder: Path, address: str = "127.0.0.1", *through: str) -> LoopbackSshd:
+    """On an address, by a command that starts it elsewhere."""
     assert SSHD is not None
-    port = _free_port()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
     for name in ("host_key", "user_key"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
     (folder / "authorized_keys").write_bytes((folder / "user_key.pub").read_bytes())
     public = (folder / "host_key.pub").read_text().split()
-    (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {public[0]} {public[1]}\n")
+    (folder / "known_hosts").write_text(f"[{address}]:{port} {public[0]} {public[1]}\n")
     (folder / "sshd_config").write_text(
-        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host_key\nPidFile {folder}/sshd.pid\n"
+        f"Port {port}\nListenAddress {address}\nHostKey {folder}/host_key\nPidFile {folder}/sshd.pid\n"
         f"AuthorizedKeysFile {folder}/authorized_keys\nStrictModes no\nPermitRootLogin yes\nUsePAM no\n"
         "PasswordAuthentication no\nMaxStartups 100\nSubsystem sftp internal-sftp\n"
     )
     (folder / "ssh_config").write_text(
-        f"Host alpha beta\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile {folder}/user_key\n"
+        f"Host alpha beta\n  HostName {address}\n  Port {port}\n  IdentityFile {folder}/user_key\n"
         f"  IdentitiesOnly yes\n  UserKnownHostsFile {folder}/known_hosts\n  GlobalKnownHostsFile none\n"
     )
     Path("/run/sshd").mkdir(exist_ok=True)
     with (folder / "sshd.log").open("wb") as log:
-        process = subprocess.Popen([SSHD, "-D", "-e", "-f", folder / "sshd_config"], stderr=log)
+        process = subprocess.Popen([*through, SSHD, "-D", "-e", "-f", folder / "sshd_config"], stderr=log)
     for _ in range(100):
         with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
+            if probe.connect_ex((address, port)) == 0:
                 return LoopbackSshd(folder, port, process)
         time.sleep(0.05)
     raise RuntimeError((folder / "sshd.log").read_text())
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _children(pid: int) -> list[int]:

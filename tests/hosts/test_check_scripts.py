@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from glusterlab.hosts import script
-from tests.hosts.shell import bash
+from tests.hosts.shell import bash, call
 
 
 def check(*calls: str, path: Path | None = None, **options: Any) -> list[str]:
@@ -30,35 +30,32 @@ def words(lines: list[str], name: str) -> list[str]:
 
 
 def test_a_work_directory_is_refused_as_a_run_would_refuse_it(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    here = script.call("gl_check", str(folder), "")
-    assert not words(check(here), "refused")
+    def refused(place: Path) -> str:
+        return " ".join(words(check(script.call("gl_check", str(place), "")), "refused"))
+
+    folder, link = tmp_path / "work", tmp_path / "link"
+    assert refused(folder) == ""
     assert not folder.exists()
-    folder.mkdir()
-    folder.chmod(0o755)
-    assert not words(check(here), "refused")
+    folder.mkdir(mode=0o755)
+    assert refused(folder) == ""
     (folder / "mine").touch()
-    [refused] = words(check(here), "refused")
-    assert "was not made by glusterlab" in refused
-    assert bash(script.call("gl_mark_dir", str(folder), "x")).stderr.strip() == refused
+    assert "was not made by glusterlab" in refused(folder)
+    assert call("gl_mark_dir", folder, "x").stderr.strip() == refused(folder)
     (folder / ".glusterlab").touch()
-    assert not words(check(here), "refused")
+    assert refused(folder) == ""
     folder.chmod(0o777)
-    assert "others can write to it" in words(check(here), "refused")[0]
-    link = tmp_path / "link"
+    assert "others can write to it" in refused(folder)
     link.symlink_to(folder)
-    assert "symbolic link" in words(check(script.call("gl_check", str(link), "")), "refused")[0]
-    assert "no directory" in words(check(script.call("gl_check", str(folder / "mine"), "")), "refused")[0]
+    assert "symbolic link" in refused(link)
+    assert "no directory" in refused(folder / "mine")
 
 
-def test_room_is_that_of_the_place_where_the_directory_will_be(tmp_path: Path) -> None:
-    [free] = words(check(script.call("gl_check", str(tmp_path / "not/yet"), "")), "work_free")
-    assert int(free) > 0
-
-
-def test_names_are_resolved_and_addresses_need_no_name(tmp_path: Path) -> None:
-    lines = check(script.call("gl_check", str(tmp_path), "", "localhost", "192.0.2.1", "no-such-host.invalid"))
+def test_names_are_resolved_and_room_is_that_of_the_place_where_the_directory_will_be(tmp_path: Path) -> None:
+    hosts = ("localhost", "192.0.2.1", "no-such-host.invalid")
+    lines = check(script.call("gl_check", str(tmp_path / "not/yet"), "", *hosts))
     assert words(lines, "unresolved") == ["no-such-host.invalid"]
+    [free] = words(lines, "work_free")
+    assert int(free) > 0
 
 
 def test_the_collector_of_sysstat_is_looked_for_where_it_is_installed(tmp_path: Path) -> None:
@@ -68,24 +65,18 @@ def test_the_collector_of_sysstat_is_looked_for_where_it_is_installed(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("tools", "found"),
+    ("firewalld", "nft", "iptables", "found"),
     [
-        ({"firewall-cmd": "exit 0"}, "firewalld"),
-        (
-            {"firewall-cmd": "exit 1", "nft": "echo 'type filter hook input priority filter; policy drop;'"},
-            "nftables",
-        ),
-        (
-            {"firewall-cmd": "exit 1", "nft": "exit 1", "iptables": "echo '-P INPUT DROP'"},
-            "iptables",
-        ),
-        ({"firewall-cmd": "exit 1", "nft": "echo 'policy accept'", "iptables": "echo '-P INPUT ACCEPT'"}, None),
+        ("exit 0", "exit 1", "exit 1", ["firewalld"]),
+        ("exit 1", "echo 'type filter hook input priority filter; policy drop;'", "exit 1", ["nftables"]),
+        ("exit 1", "exit 1", "echo '-P INPUT DROP'", ["iptables"]),
+        ("exit 1", "echo 'policy accept'", "echo '-P INPUT ACCEPT'", []),
     ],
 )
-def test_firewalls_are_seen(tmp_path: Path, tools: dict[str, str], found: str | None) -> None:
-    for name, text in tools.items():
+def test_firewalls_are_seen(tmp_path: Path, firewalld: str, nft: str, iptables: str, found: list[str]) -> None:
+    for name, text in {"firewall-cmd": firewalld, "nft": nft, "iptables": iptables}.items():
         program(tmp_path, name, text)
-    assert words(check("gl_guards", path=tmp_path), "firewall") == ([found] if found else [])
+    assert words(check("gl_guards", path=tmp_path), "firewall") == found
 
 
 def test_smart_and_arrays_are_read(tmp_path: Path) -> None:

@@ -43,26 +43,20 @@ def layout(kind: str = "disperse", **changes: object) -> Layout:
     return Layout.model_validate({"name": "ec", "type": kind, "backing": "jbod", **shape, **changes})
 
 
-def test_peers_are_known_by_name_or_address_and_the_asked_server_counts(cluster: Cluster) -> None:
+def test_peers_and_status_are_read_without_strangers_and_daemons(cluster: Cluster) -> None:
+    # by name or address, and the server that was asked counts
     assert read_peers(PEERS, cluster, "s1") == {"s1": True, "s2": True, "s3": False}
-
-
-def test_status_has_bricks_without_daemons_and_a_rebalance() -> None:
     status = read_status(STATUS)
-    assert [(brick.host, brick.online, brick.pid) for brick in status.bricks] == [
-        ("10.0.0.1", True, 12),
-        ("10.0.0.2", False, None),
-    ]
+    known = [(brick.host, brick.online, brick.pid) for brick in status.bricks]
+    assert known == [("10.0.0.1", True, 12), ("10.0.0.2", False, None)]
     assert status.rebalancing
 
 
 def test_info_is_read_and_the_suites_own_volumes_are_told_from_others() -> None:
     volume = read_info(INFO)["v"]
-    assert volume.started
-    assert volume.options == {"nfs.disable": "on"}
-    assert volume.is_ours
-    assert not VolumeInfo("v", "Distribute", True, ("s1:/data/glusterlab-w/brick",), {}).is_ours
-    assert not VolumeInfo("v", "Distribute", True, (), {}).is_ours
+    assert (volume.started, volume.options, volume.is_ours) == (True, {"nfs.disable": "on"}, True)
+    for bricks in (("s1:/data/glusterlab-w/brick",), ()):
+        assert not VolumeInfo("v", "Distribute", True, bricks, {}).is_ours
 
 
 @pytest.mark.parametrize(
@@ -98,17 +92,14 @@ def test_a_volume_is_named_by_all_that_it_is_made_of(cluster: Cluster) -> None:
 def test_a_layout_is_set_up_once_and_others_step_aside(cluster: Cluster, fake: FakeTransport) -> None:
     pool = Pool(cluster.hosts, fake)
     said: list[str] = []
-    first, second = (
-        Volume.of(layout(), cluster),
-        Volume.of(layout(kind="replicate", name="mirror", options=(("cluster.lookup-optimize", "on"),)), cluster),
-    )
+    options = {"cluster.lookup-optimize": "on"}
+    mirror = layout(kind="replicate", name="mirror", options=tuple(options.items()))
+    first, second = (Volume.of(each, cluster) for each in (layout(), mirror))
     fake.volumes["theirs"] = FakeVolume("Distribute", ["10.0.0.1:/data/brick"], started=True)
     for volume in (first, second, second):
         gluster.set_up(pool, cluster, volume, mark="campaign x", note=said.append)
-    assert fake.volumes["theirs"].started
-    assert not fake.volumes[first.name].started
-    assert fake.volumes[second.name].started
-    assert fake.volumes[second.name].options == {"cluster.lookup-optimize": "on"}
+    assert [name for name, volume in fake.volumes.items() if volume.started] == ["theirs", second.name]
+    assert fake.volumes[second.name].options == options
     assert set(fake.mounted.values()) == {second.mount_point}
     assert [line.partition(" volume")[0] for line in said] == ["created", "started", "stopped", "created", "started"]
     gluster.stop_all(pool, cluster, note=said.append)
@@ -139,21 +130,15 @@ def test_a_volume_that_is_not_what_was_asked_for_is_refused(cluster: Cluster, fa
         gluster.set_up(Pool(cluster.hosts, fake), cluster, volume, mark="x", note=lambda _: None)
 
 
-def test_bricks_that_stay_offline_are_named(
+def test_bricks_that_stay_offline_are_named_and_self_heal_is_waited_for(
     cluster: Cluster, fake: FakeTransport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    volume = Volume.of(layout(), cluster)
-    gluster.set_up(Pool(cluster.hosts, fake), cluster, volume, mark="x", note=lambda _: None)
+    volume, pool = Volume.of(layout(), cluster), Pool(cluster.hosts, fake)
+    for pending, left in ((2, 12), (0, 0)):
+        fake.heal_pending = pending
+        assert gluster.wait_for_heal(pool, volume, within_s=1 if not pending else -1) == left
+    gluster.set_up(pool, cluster, volume, mark="x", note=lambda _: None)
     monkeypatch.setattr(gluster, "_ONLINE_WITHIN_S", -1.0)
     fake.offline = {volume.brick_names[3]}
     with pytest.raises(HostError, match=r"1 bricks of volume ec-\w+ are offline: 10\.0\.0\.4:/b/d01"):
-        gluster.set_up(Pool(cluster.hosts, fake), cluster, volume, mark="x", note=lambda _: None)
-
-
-def test_self_heal_is_waited_for(cluster: Cluster, fake: FakeTransport) -> None:
-    volume = Volume.of(layout(), cluster)
-    pool = Pool(cluster.hosts, fake)
-    fake.heal_pending = 2
-    assert gluster.wait_for_heal(pool, volume, within_s=-1) == 12
-    fake.heal_pending = 0
-    assert gluster.wait_for_heal(pool, volume, within_s=1) == 0
+        gluster.set_up(pool, cluster, volume, mark="x", note=lambda _: None)

@@ -21,28 +21,18 @@ class Bench:
     """A pool in memory with a volume that is mounted."""
 
     def __init__(self) -> None:
-        self.cluster = Cluster.model_validate(CLUSTER)
-        self.transport = FakeTransport(self.cluster)
-        self.pool = Pool(self.cluster.hosts, self.transport)
-        self.volume = gluster.Volume.of(LAYOUT, self.cluster)
-        gluster.set_up(self.pool, self.cluster, self.volume, mark="test", note=print)
+        cluster = Cluster.model_validate(CLUSTER)
+        self.transport = FakeTransport(cluster)
+        self.words = (Pool(cluster.hosts, self.transport), cluster, gluster.Volume.of(LAYOUT, cluster))
+        gluster.set_up(*self.words, mark="test", note=print)
 
     def look(self) -> probe.Probe:
-        return probe.look(self.pool, self.cluster, self.volume, deadline_s=10)
+        return probe.look(*self.words, deadline_s=10)
 
 
 @pytest.fixture
 def bench() -> Bench:
     return Bench()
-
-
-def test_an_interface_that_is_not_there_is_a_problem(bench: Bench) -> None:
-    assert bench.look().problems == []
-    bench.transport.answers["c1", "gl_link"] = "\n"
-    found = bench.look()
-    assert [(reason.code, reason.host) for reason in found.problems] == [("controller-error", "c1")]
-    assert "expected a link 'bond7'" in found.problems[0].message
-    assert "c1" not in found.health.link_changes
 
 
 def test_command_lines_of_leftovers_are_kept_without_their_secrets(bench: Bench) -> None:
@@ -72,7 +62,21 @@ def test_the_connections_of_clients_are_those_to_bricks(bench: Bench) -> None:
     assert [brick.port for brick in found.health.bricks] == [49152, 49153]
 
 
-@pytest.mark.parametrize("answer", ["tcp", "tcp 0100000A:C000 x", "tcp 010A:C000 1", "udp 0100000A:C000 1"])
-def test_connections_that_cannot_be_read_are_a_problem(bench: Bench, answer: str) -> None:
-    bench.transport.answers["c1", "gl_connections"] = answer
-    assert [(reason.code, reason.host) for reason in bench.look().problems] == [("controller-error", "c1")]
+@pytest.mark.parametrize(
+    ("function", "answer"),
+    [
+        ("gl_link", "\n"),
+        *(
+            ("gl_connections", text)
+            for text in ("tcp", "tcp 0100000A:C000 x", "tcp 010A:C000 1", "udp 0100000A:C000 1")
+        ),
+    ],
+)
+def test_what_is_not_there_or_cannot_be_read_is_a_problem(bench: Bench, function: str, answer: str) -> None:
+    assert bench.look().problems == []
+    bench.transport.answers["c1", function] = answer
+    found = bench.look()
+    assert [(reason.code, reason.host) for reason in found.problems] == [("controller-error", "c1")]
+    if function == "gl_link":
+        assert "expected a link 'bond7'" in found.problems[0].message
+        assert "c1" not in found.health.link_changes

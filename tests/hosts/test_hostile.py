@@ -13,16 +13,16 @@ import pytest
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from glusterlab.hosts.fake import FakeTransport
 from glusterlab.hosts.pool import Pool
-from glusterlab.hosts.transport import Outcome, Stop
 from glusterlab.run import runner
 from glusterlab.run.plan import check_campaign
 from glusterlab.run.validity import Judgement
-from glusterlab.spec import Campaign, Cell, Cluster
+from glusterlab.spec import Campaign, Cluster
 from glusterlab.spec.cluster import Backing, Host, Ssh
 from glusterlab.store.campaign import RawStore
+from tests.hosts.conftest import Recorder
 from tests.pools import pool_data
+from tests.run.test_runner import CAMPAIGN as ORDINARY
 
 SANDBOX = r"""
 command_not_found_handle() { record "$@"; }
@@ -47,18 +47,14 @@ def words_of(text: str, names: set[str], folder: Path) -> list[list[str]]:
     output.write_bytes(b"")
     script = f'exec 7>>"{output}"\nNAMES="{" ".join(sorted(names))}"\nPATH=/nowhere\n{SANDBOX}\n{text}\n'
     subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, timeout=30, check=False)
-    found: list[list[str]] = [[]]
-    for word in output.read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]:
-        if word == "\1":
-            found.append([])
-        else:
-            found[-1].append(word)
+    commands = output.read_bytes().decode("utf-8", "surrogateescape").split("\0\1\0")[:-1]
+    found = [command.split("\0") for command in commands]
     # a script that is an argument is looked into, too, but for the one that reads what follows
-    for words in found[:-1]:
+    for words in list(found):
         for shell, option, inner in zip(words, words[1:], words[2:], strict=False):
             if shell in ("sh", "bash") and option == "-c" and "$(cat)" not in inner:
-                found[-1:-1] = words_of(inner, names, folder)
-    return found[:-1]
+                found += words_of(inner, names, folder)
+    return found
 
 
 def hostile(canary: Path) -> str:
@@ -89,57 +85,35 @@ def cluster_of(canary: Path, root: Path) -> Cluster:
     )
 
 
+SIZES = {"iozone": {"record_size": "64 KiB"}, "smallfile": {"files_per_worker": 2}}
 CAMPAIGN: dict[str, Any] = {
-    "schema_version": 1,
-    "name": "night",
-    "study": "supermicro-2017",
-    "seed": 7,
-    "repeats": 1,
+    **ORDINARY,
     "attempts": 1,
     "layouts": [{"name": "plain", "type": "distribute", "geometry": "2", "backing": "jbod"}],
     "workloads": [
         {
-            "tool": "iozone",
-            "operations": ["write", "read"],
+            "tool": tool,
+            "operations": operations,
             "file_size": "1 MiB",
-            "record_size": "64 KiB",
-            "options": ["-I"],
-        },
-        {"tool": "smallfile", "operations": ["create", "read"], "file_size": "4 KiB", "files_per_worker": 2},
+            "options": options,
+            **SIZES[tool],
+        }
+        for tool, operations, options in (("iozone", ["write", "read"], ["-I"]), ("smallfile", ["create", "read"], []))
     ],
-    "workers": [2],
-    "deadline": "1 min",
 }
-
-
-class Recorder(FakeTransport):
-    """Keeps the command lines as well, of which most only read a script."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
-        self.lines: set[str] = set()
-
-    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
-        self.lines.add(command)
-        return super().execute(host, command, stdin, deadline_s, stop)
-
-
-def valid(folder: Path, cell: Cell, servers: list[str], clients: list[str]) -> Judgement:
-    del folder, cell, servers, clients
-    return Judgement("valid", (), None)
 
 
 @pytest.fixture
 def sent(tmp_path: Path, canary: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """All scripts of a whole run, with volume options that are hostile, too."""
-    campaign = {**CAMPAIGN}
-    campaign["layouts"] = [{**CAMPAIGN["layouts"][0], "options": {"auth.allow": f"*';:>{canary};$(:>{canary})"}}]
+    layout = {**CAMPAIGN["layouts"][0], "options": {"auth.allow": f"*';:>{canary};$(:>{canary})"}}
+    campaign = Campaign.model_validate({**CAMPAIGN, "layouts": [layout]})
     cluster = cluster_of(canary, tmp_path)
     transport = Recorder(cluster)
-    monkeypatch.setattr("glusterlab.run.sample.judge", valid)
-    runner.run(Campaign.model_validate(campaign), cluster, tmp_path / "raw", pool=Pool(cluster.hosts, transport))
+    monkeypatch.setattr("glusterlab.run.sample.judge", lambda *_: Judgement("valid", (), None))
+    runner.run(campaign, cluster, tmp_path / "raw", pool=Pool(cluster.hosts, transport))
     assert len(RawStore(tmp_path / "raw" / "night").samples()) == 4
-    return sorted({text for _, text in transport.calls if "\0" not in text} | transport.lines)
+    return sorted({text for _, text in transport.calls if "\0" not in text} | set(transport.lines))
 
 
 def test_nothing_of_a_specification_is_ever_executed_and_every_word_arrives_whole(
@@ -170,16 +144,14 @@ def test_a_word_that_is_not_quoted_would_be_noticed(tmp_path: Path, canary: Path
     assert canary.exists()
 
 
-BAD_NAMES = ["", "-rf", "a/b", "a\0b", "a\nb", "ü", *(f"a{sign}b" for sign in " ;'\"\\|&"), "$(id)", "`id`", "*"]
-
-
-@pytest.mark.parametrize("name", BAD_NAMES)
+@pytest.mark.parametrize(
+    "name", ["", "-rf", "a/b", "a\0b", "a\nb", "ü", *(f"a{sign}b" for sign in " ;'\"\\|&"), "$(id)", "`id`", "*"]
+)
 def test_names_that_no_host_has_are_refused(name: str) -> None:
-    for key in ("name", "address", "interface"):
+    keys = ("name", "address", "interface") if name else ("name",)
+    for data in [*({"name": "s1", key: name} for key in keys), {"name": "s1", "devices": [name]}]:
         with pytest.raises(ValidationError):
-            Host.model_validate({"name": "s1", key: name} if name else {"name": ""})
-    with pytest.raises(ValidationError):
-        Host.model_validate({"name": "s1", "devices": [name]})
+            Host.model_validate(data)
     with pytest.raises(ValidationError):
         Ssh.model_validate({"user": name})
 
@@ -201,8 +173,7 @@ SMALLFILE = ("--top", "--top=x", "--to", "--operation=cleanup", "--yaml-input-fi
     ("tool", "option"), [*(("iozone", option) for option in IOZONE), *(("smallfile", option) for option in SMALLFILE)]
 )
 def test_a_campaign_cannot_turn_a_tool_on_other_files(tool: str, option: str) -> None:
-    sizes = {"record_size": "64 KiB"} if tool == "iozone" else {"files_per_worker": 1}
-    workload = {"tool": tool, "operations": ["read"], "file_size": "1 MiB", **sizes, "options": [option]}
+    workload = {"tool": tool, "operations": ["read"], "file_size": "1 MiB", **SIZES[tool], "options": [option]}
     with pytest.raises(PydanticCustomError, match="expected"):
         check_campaign(Campaign.model_validate({**CAMPAIGN, "workloads": [workload]}))
     for harmless in ("-I", "-+d") if tool == "iozone" else ("--record-size", "64", "--fsync", "Y"):

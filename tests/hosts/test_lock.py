@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,9 @@ from glusterlab.hosts import lock, script
 from glusterlab.hosts.fake import OWNER, FakeTransport
 from glusterlab.hosts.lock import Owner
 from glusterlab.hosts.pool import MARKER, Pool
-from glusterlab.hosts.transport import Outcome, Stop
 from glusterlab.spec import Cluster
-from glusterlab.spec.cluster import Host
-from tests.hosts.shell import bash, report
+from tests.hosts.conftest import Recorder
+from tests.hosts.shell import ALONE, STATES, bash, report
 from tests.pools import pool_data
 
 
@@ -53,8 +53,12 @@ def test_every_host_names_the_run_and_one_round_trip_is_enough(cluster: Cluster,
     assert [host for host, _ in sorted(fake.calls)] == ["c1", "s1", "s2"]
     assert {host: owner_on(fake, host) for host in pool.hosts} == dict.fromkeys(pool.hosts, claim.owner)
     assert lock.owners(pool) == dict.fromkeys(pool.hosts, (claim.owner, False))
-    with pytest.raises(UsageError, match=r"^3 of 3 hosts, c1 first, are in use by campaign 'night', process \d+ on "):
-        lock.claim(pool_of(cluster, fake, "other.1"), cluster, "other")
+    # it is alive here, so that nobody can know better
+    for take_over in (False, True):
+        before = dict(fake.files)
+        with pytest.raises(UsageError, match=r"^3 of 3 hosts, c1 first, are in use by campaign 'night', process \d+ "):
+            lock.claim(pool_of(cluster, fake, "other.1"), cluster, "other", take_over=take_over)
+        assert fake.files == before
     lock.release(pool, claim.owner)
     assert not fake.files
 
@@ -83,43 +87,34 @@ def test_what_a_run_of_this_controller_left_is_replaced(cluster: Cluster, fake: 
         lock.release(pool, claim.owner)
 
 
-ELSEWHERE = {
-    "another name": {"controller": "another-machine"},
-    "the same name": {"machine": "0123456789abcdef"},
-}
-
-
-@pytest.mark.parametrize("change", ELSEWHERE.values(), ids=ELSEWHERE)
-def test_a_run_of_another_controller_is_believed_until_the_operator_knows_better(
-    cluster: Cluster, fake: FakeTransport, change: dict[str, str]
-) -> None:
+def elsewhere(**change: str) -> str:
     here = Owner.this_process("far", "far.1")
-    values: dict[str, Any] = {**asdict(here), "since": "2026-11-19T22:14:05.000000+00:00", **change}
-    theirs = Owner(**{**values, "started": "x"})
-    fake.files["s2", OWNER] = theirs.text
-    pool = pool_of(cluster, fake)
-    with pytest.raises(UsageError, match=r"since 2026-11-19 22:14 UTC.*; if it is dead for good, .*--take-over"):
-        lock.claim(pool, cluster, "night")
-    assert fake.files == {("s2", OWNER): theirs.text}
-    claim = lock.claim(pool, cluster, "night", take_over=True)
-    assert owner_on(fake, "s2") == claim.owner
+    return replace(here, since="2026-11-19T22:14:05.000000+00:00", started="x", **change).text
 
 
-@pytest.mark.parametrize("text", ["", "damage", "[1]", '{"campaign": "x"}'])
-def test_a_lock_that_cannot_be_read_is_no_lock_that_is_free(cluster: Cluster, fake: FakeTransport, text: str) -> None:
+FAR = r"since 2026-11-19 22:14 UTC.*; if it is dead for good, .*--take-over"
+UNREAD = "s2 is locked by something that cannot be read"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (elsewhere(controller="another-machine"), FAR),
+        (elsewhere(machine="0123456789abcdef"), FAR),
+        *((text, UNREAD) for text in ("", "damage", "[1]", '{"campaign": "x"}')),
+    ],
+    ids=["another name", "the same name", "empty", "damage", "list", "half"],
+)
+def test_a_lock_of_another_controller_or_of_nobody_holds_until_the_operator_knows_better(
+    cluster: Cluster, fake: FakeTransport, text: str, message: str
+) -> None:
     fake.files["s2", OWNER] = text
     pool = pool_of(cluster, fake)
-    with pytest.raises(UsageError, match="s2 is locked by something that cannot be read"):
+    with pytest.raises(UsageError, match=message):
         lock.claim(pool, cluster, "night")
-    lock.claim(pool, cluster, "night", take_over=True)
-
-
-def test_a_run_that_is_alive_here_is_not_taken_over(cluster: Cluster, fake: FakeTransport) -> None:
-    lock.claim(pool_of(cluster, fake, "other.1"), cluster, "other")
-    before = dict(fake.files)
-    with pytest.raises(UsageError, match="in use by campaign 'other'"):
-        lock.claim(pool_of(cluster, fake), cluster, "night", take_over=True)
-    assert fake.files == before
+    assert fake.files == {("s2", OWNER): text}
+    claim = lock.claim(pool, cluster, "night", take_over=True)
+    assert owner_on(fake, "s2") == claim.owner
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -129,44 +124,32 @@ def test_of_runs_that_start_at_once_exactly_one_has_the_cluster(
     monkeypatch.setattr(lock, "TIE_S", 2.0)
     clusters = [cluster_of("s1", "s2", "c1"), cluster_of("s2", "s1", "c2"), cluster_of("s2", "s3", "c1")]
     gate = threading.Barrier(len(clusters))
-    won: list[Owner] = []
-    lost: list[str] = []
 
-    def start(number: int) -> None:
+    def start(number: int) -> Owner:
         pool = pool_of(clusters[number], fake, f"run.{number}.{seed}")
         gate.wait()
-        try:
-            won.append(lock.claim(pool, clusters[number], f"night-{number}").owner)
-        except UsageError as error:
-            lost.append(str(error))
+        return lock.claim(pool, clusters[number], f"night-{number}").owner
 
-    threads = [threading.Thread(target=start, args=(number,)) for number in range(len(clusters))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert (len(won), len(lost)) == (1, 2)
-    assert set(fake.files.values()) == {won[0].text}
-    assert len(fake.files) == 3
+    with ThreadPoolExecutor(len(clusters)) as threads:
+        runs = [threads.submit(start, number) for number in range(len(clusters))]
+    (won,) = (run.result() for run in runs if not run.exception())
+    assert [type(run.exception()) for run in runs if run.exception()] == [UsageError, UsageError]
+    assert list(fake.files.values()) == [won.text] * 3
 
 
-def test_the_earlier_of_two_waits_for_what_the_later_gives_back(cluster: Cluster, fake: FakeTransport) -> None:
+def test_the_earlier_of_two_waits_for_what_the_later_gives_back_but_not_for_ever(
+    cluster: Cluster, fake: FakeTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
     later = replace(Owner.this_process("later", "later.1"), since="2999-01-01T00:00:00.000000+00:00")
     fake.files["s2", OWNER] = later.text
+    with monkeypatch.context() as patch:
+        patch.setattr(lock, "TIE_S", 0.0)
+        with pytest.raises(UsageError, match="s2 is in use by campaign 'later'"):
+            lock.claim(pool_of(cluster, fake), cluster, "night")
+    assert fake.files == {("s2", OWNER): later.text}
     threading.Timer(1.0, lambda: fake.files.pop(("s2", OWNER))).start()
     claim = lock.claim(pool_of(cluster, fake), cluster, "night")
     assert owner_on(fake, "s2") == claim.owner
-
-
-def test_the_earlier_does_not_wait_for_ever(
-    cluster: Cluster, fake: FakeTransport, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lock, "TIE_S", 0.0)
-    later = replace(Owner.this_process("later", "later.1"), since="2999-01-01T00:00:00.000000+00:00")
-    fake.files["s2", OWNER] = later.text
-    with pytest.raises(UsageError, match="s2 is in use by campaign 'later'"):
-        lock.claim(pool_of(cluster, fake), cluster, "night")
-    assert fake.files == {("s2", OWNER): later.text}
 
 
 def test_nothing_is_kept_when_a_host_fails_or_the_run_is_stopped(cluster: Cluster, fake: FakeTransport) -> None:
@@ -176,13 +159,7 @@ def test_nothing_is_kept_when_a_host_fails_or_the_run_is_stopped(cluster: Cluste
         lock.claim(pool, cluster, "night")
     assert not fake.files
     fake.down = set()
-
-    def stop(host: str, text: str) -> Outcome | None:
-        if host == "s2" and text.startswith("gl_take"):
-            pool.stop()
-        return None
-
-    fake.hooks.append(stop)
+    fake.hooks.append(lambda host, text: pool.stop() if host == "s2" and text.startswith("gl_take") else None)
     with pytest.raises(StoppedError):
         lock.claim(pool, cluster, "night")
     assert not fake.files
@@ -193,31 +170,35 @@ def lock_sh(text: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return bash(text, "lock.sh", **options)
 
 
+def take(place: Path, text: str, replaced: str = "") -> tuple[int, str]:
+    done = lock_sh(script.call("gl_lock", str(place), text, replaced))
+    return done.returncode, done.stdout
+
+
+def give_back(place: Path, text: str) -> None:
+    assert lock_sh(script.call("gl_unlock", str(place), text)).returncode == 0
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     return tmp_path / "lock 'of' a host"
 
 
 def test_a_host_is_locked_given_back_and_replaced_by_its_text(place: Path) -> None:
-    def take(text: str, replaced: str = "") -> tuple[int, str]:
-        done = lock_sh(script.call("gl_lock", str(place), text, replaced))
-        return done.returncode, done.stdout
-
-    assert take("first $(id)") == (0, "")
+    assert take(place, "first $(id)") == (0, "")
     assert (place / "owner.json").read_text() == "first $(id)\n"
-    assert take("first $(id)") == (0, "")
-    assert take("second") == (3, "first $(id)\n")
-    assert take("second", "somebody else") == (3, "first $(id)\n")
-    assert lock_sh(script.call("gl_unlock", str(place), "second")).returncode == 0
-    assert take("second", "first $(id)") == (0, "")
-    assert take("third") == (3, "second\n")
-    assert lock_sh(script.call("gl_unlock", str(place), "second")).returncode == 0
-    assert take("third") == (0, "")
+    assert take(place, "first $(id)") == (0, "")
+    assert take(place, "second") == take(place, "second", "somebody else") == (3, "first $(id)\n")
+    give_back(place, "second")
+    assert take(place, "second", "first $(id)") == (0, "")
+    assert take(place, "third") == (3, "second\n")
+    give_back(place, "second")
+    assert take(place, "third") == (0, "")
     (place / "owner.json").write_text("")
-    assert take("fourth") == (3, "empty\n")
-    assert take("fourth", "empty") == (0, "")
+    assert take(place, "fourth") == (3, "empty\n")
+    assert take(place, "fourth", "empty") == (0, "")
     assert sorted(path.name for path in place.iterdir()) == [".glusterlab", "lock", "owner.json"]
-    assert lock_sh(script.call("gl_unlock", str(place / "gone"), "x")).returncode == 0
+    give_back(place / "gone", "x")
     assert not (place / "gone").exists()
 
 
@@ -232,13 +213,13 @@ def test_a_run_notices_that_it_was_taken_over(place: Path) -> None:
         return done.stdout == "went on\n"
 
     assert not goes_on()
-    assert lock_sh(script.call("gl_lock", str(place), owner.text, "")).returncode == 0
+    take(place, owner.text)
     assert goes_on()
     other = replace(owner, mark="night.12")
-    assert lock_sh(script.call("gl_lock", str(place), other.text, owner.text)).returncode == 0
+    assert take(place, other.text, owner.text) == (0, "")
     assert not goes_on()
     # the other run has ended: what it took is not this run's again
-    assert lock_sh(script.call("gl_unlock", str(place), other.text)).returncode == 0
+    give_back(place, other.text)
     assert not goes_on()
     (place / "owner.json").write_text("")
     assert not goes_on()
@@ -257,12 +238,17 @@ def test_a_host_that_was_taken_over_is_refused_and_one_that_is_silent_passed_ove
         lock.refuse_if_lost(pool)
 
 
-def test_hosts_are_left_by_one_script_each_and_the_silent_are_named(cluster: Cluster, fake: FakeTransport) -> None:
+def test_hosts_are_left_by_one_script_each_but_not_those_that_another_run_took_over(
+    cluster: Cluster, fake: FakeTransport
+) -> None:
     pool = pool_of(cluster, fake)
     claim = lock.claim(pool, cluster, "night")
     theirs = replace(claim.owner, mark="theirs.1").text
     fake.files["c1", OWNER] = theirs
-    fake.strays = {"c1": ["iozone of theirs"], "s1": ["iozone of ours"], "s2": ["iozone of ours"]}
+    fake.strays = {"c1": ["iozone of theirs"], "s1": ["iozone of ours"]}
+    assert workdir.end_processes(pool, cluster) == ["c1"]
+    assert fake.strays == {"c1": ["iozone of theirs"]}
+    fake.strays |= {"s1": ["iozone of ours"], "s2": ["iozone of ours"]}
     fake.down = {"s2"}
     fake.calls.clear()
     assert set(lock.leave(pool, cluster, claim.owner, within_s=5.0)) == {"s2"}
@@ -272,15 +258,6 @@ def test_hosts_are_left_by_one_script_each_and_the_silent_are_named(cluster: Clu
     assert ("s1", OWNER) not in fake.files
 
 
-def test_processes_of_the_run_that_took_over_are_left_alone(cluster: Cluster, fake: FakeTransport) -> None:
-    pool = pool_of(cluster, fake)
-    claim = lock.claim(pool, cluster, "night")
-    fake.files["c1", OWNER] = replace(claim.owner, mark="theirs.1").text
-    fake.strays = {"c1": ["iozone of theirs"], "s1": ["iozone of ours"]}
-    assert workdir.end_processes(pool, cluster) == ["c1"]
-    assert fake.strays == {"c1": ["iozone of theirs"]}
-
-
 @pytest.mark.parametrize(
     ("rounds", "dropped", "code"), [([0], False, 0), ([3], False, 0), ([4, 1], True, 0), ([4, 4], True, 1)]
 )
@@ -288,19 +265,17 @@ def test_a_volume_is_taken_away_only_where_a_process_waits_for_it_that_nothing_e
     place: Path, rounds: list[int], dropped: bool, code: int
 ) -> None:
     """A mount that hangs is not to be had here: what would end processes, and take a mount away, is replaced."""
-    mounts = place.parent / "mounts"
+    mounts, counts = place.parent / "mounts", place.parent / "counts"
     lines = ("s1:/v /mnt/g/v fuse.glusterfs", "s1:/v /mnt/gone fuse.glusterfs", "/x /mnt/g/x xfs")
     mounts.write_text("".join(f"{line} rw 0 0\n" for line in lines))
-    counts = place.parent / "counts"
     counts.write_text("".join(f"{n}\n" for n in rounds))
     replaced = f"""
 gl_kill() {{ seq "$(head -n 1 {counts})" | sed s/.*/17/; sed -i 1d {counts}; }}
 gl_drop_mount() {{ echo "dropped $1"; }}
 """
     paths = {"</proc/mounts\n        !": f"<{mounts}\n        !"}
-    assert lock_sh(script.call("gl_lock", str(place), "mine", "")).returncode == 0
-    call = script.call("gl_leave", str(place), "mine", "/mnt/g", "/var/tmp/g")
-    done = lock_sh(replaced + call, replaced=paths)
+    take(place, "mine")
+    done = lock_sh(replaced + script.call("gl_leave", str(place), "mine", "/mnt/g", "/var/tmp/g"), replaced=paths)
     assert (done.returncode, done.stdout) == (code, "dropped /mnt/g/v\n" * dropped)
     assert counts.read_text() == ""
     assert not (place / "owner.json").exists()
@@ -310,19 +285,18 @@ def test_a_lock_where_others_could_write_is_refused(place: Path) -> None:
     place.mkdir()
     (place / "precious").write_text("x")
     done = lock_sh(script.call("gl_lock", str(place), "mine", ""))
-    assert done.returncode == 1
-    assert "was not made by glusterlab" in done.stderr
+    assert (done.returncode, "was not made by glusterlab" in done.stderr) == (1, True)
     assert [path.name for path in place.iterdir()] == ["precious"]
 
 
 def test_a_link_in_the_place_of_the_owner_is_never_written_through(place: Path, tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.write_text("precious")
-    assert lock_sh(script.call("gl_lock", str(place), "mine", "")).returncode == 0
+    take(place, "mine")
     (place / "owner.json").unlink()
     (place / "owner.json").symlink_to(target)
-    assert lock_sh(script.call("gl_lock", str(place), "mine", "")).returncode == 3
-    assert lock_sh(script.call("gl_lock", str(place), "mine", "precious")).returncode == 0
+    assert take(place, "mine")[0] == 3
+    assert take(place, "mine", "precious")[0] == 0
     assert target.read_text() == "precious"
 
 
@@ -350,42 +324,33 @@ flock "$1/held" sleep 61 & beside=$!
 GLUSTERLAB_RUN=night.0.7 sleep 62 & left=$!
 sleep 0.3
 gl_take "$1/lock" mine "" "$1/work" campaign "$1/work" >/dev/null
-for name in beside left; do
-    state=$(sed 's/.*) //' "/proc/${!name}/stat" 2>/dev/null | cut -c1)
-    case $state in ''|Z) echo "$name ended" ;; *) echo "$name lives" ;; esac
-done
+states beside left
 """
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a PID namespace, so that no other process can be hit")
 def test_scripts_that_take_the_same_machine_do_not_end_each_other(tmp_path: Path) -> None:
-    done = lock_sh(TAKING, arguments=(tmp_path,), alone=True)
+    done = lock_sh(STATES + TAKING, arguments=(tmp_path,), within=ALONE)
     assert done.stdout.splitlines() == ["beside lives", "left ended"], done.stderr
 
 
-def test_what_takes_a_host_carries_no_mark_by_which_others_would_end_it(cluster: Cluster) -> None:
-    lines: list[str] = []
-
-    class Listening(FakeTransport):
-        def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
-            lines.append(command)
-            return super().execute(host, command, stdin, deadline_s, stop)
-
-    pool = pool_of(cluster, Listening(cluster))
+def test_what_takes_a_host_carries_no_mark_by_which_others_would_end_it(cluster: Cluster, fake: Recorder) -> None:
+    pool = pool_of(cluster, fake)
     lock.release(pool, lock.claim(pool, cluster, "night").owner)
-    assert len(lines) == 2 * len(pool.hosts)
-    assert not [line for line in lines if MARKER in line]
+    assert len(fake.lines) == 2 * len(pool.hosts)
+    assert not [line for line in fake.lines if MARKER in line]
 
 
-def test_an_owner_is_gone_when_its_process_is(tmp_path: Path) -> None:
+def test_an_owner_is_gone_when_its_process_is() -> None:
     code = "from glusterlab.hosts import lock; print(lock.Owner.this_process('a', 'a.1').text, flush=True); input()"
-    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert child.stdin is not None
-    assert child.stdout is not None
-    owner = Owner.read(child.stdout.readline())
-    assert owner is not None
-    before = (owner.is_of_this_machine, owner.has_ended)
-    child.communicate("\n", timeout=30)
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        owner = Owner.read(child.stdout.readline())
+        assert owner is not None
+        before = (owner.is_of_this_machine, owner.has_ended)
+        child.communicate("\n", timeout=30)
     assert (*before, owner.has_ended) == (True, False, True)
     assert not replace(owner, machine="another").has_ended
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import time
@@ -10,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.hosts import script
-from tests.hosts.shell import bash
+from tests.hosts.shell import bash, call
 
 POINT = "/mnt/gl/volume-1"
 
@@ -39,11 +39,8 @@ def test_a_mount_that_does_not_answer_keeps_nobody_waiting(stat: str, state: str
     assert time.monotonic() - began < 15
 
 
-def test_no_mount_is_said(tmp_path: Path) -> None:
-    assert bash(f"gl_mount_state {tmp_path} 1").stdout == "mount none\n"
-
-
-def test_a_mount_that_is_well_is_left_alone() -> None:
+def test_no_mount_is_said_and_one_that_is_well_is_left_alone(tmp_path: Path) -> None:
+    assert call("gl_mount_state", tmp_path, 1).stdout == "mount none\n"
     done = bash(mounted("echo ok") + f"gl_mount s1 volume-1 {POINT} ''")
     assert (done.returncode, done.stdout) == (0, "")
 
@@ -57,20 +54,18 @@ def test_a_mount_that_does_not_answer_is_taken_away_by_ending_its_client_and_mou
 
 def test_the_client_of_a_mount_is_known_by_its_last_argument(tmp_path: Path) -> None:
     program = tmp_path / "glusterfs"
-    program.write_bytes(Path("/bin/sleep").read_bytes())
-    program.chmod(0o755)
+    shutil.copy("/bin/sleep", program)
     # sleep takes several numbers: the last one stands for the mount point
-    processes = [subprocess.Popen([str(program), *words]) for words in (["30"], ["30", "31"])]
-    try:
-        end = time.monotonic() + 20
-        while bash("gl_fuse_clients 31").stdout.split() != [str(processes[1].pid)] and time.monotonic() < end:
-            time.sleep(0.1)
-        assert bash("gl_fuse_clients 31").stdout.split() == [str(processes[1].pid)]
-        assert bash("gl_fuse_clients 3").stdout == ""
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
+    with subprocess.Popen([program, "30"]) as other, subprocess.Popen([program, "30", "31"]) as client:
+        try:
+            end = time.monotonic() + 20
+            while call("gl_fuse_clients", 31).stdout.split() != [str(client.pid)] and time.monotonic() < end:
+                time.sleep(0.1)
+            assert call("gl_fuse_clients", 31).stdout.split() == [str(client.pid)]
+            assert call("gl_fuse_clients", 3).stdout == ""
+        finally:
+            other.kill()
+            client.kill()
 
 
 def test_changes_of_a_links_carrier_are_added_up_with_those_of_its_own_links(tmp_path: Path) -> None:
@@ -82,13 +77,11 @@ def test_changes_of_a_links_carrier_are_added_up_with_those_of_its_own_links(tmp
 
 
 def table(path: Path, *rows: str) -> None:
-    """A table as /proc/net/tcp: other end, state, socket and, before them, this end."""
+    """A table as /proc/net/tcp: this end, the other one, state and socket."""
     lines = ["  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"]
     for n, row in enumerate(rows):
-        here, there, state, socket = row.split()
-        lines.append(
-            f"{n:4}: {here} {there} {state} 00000000:00000000 02:000A5FC2 00000000     0        0 {socket} 2 0000"
-        )
+        ends, number = row.rsplit(" ", 1)
+        lines.append(f"{n:4}: {ends} 00000000:00000000 02:000A5FC2 00000000     0        0 {number} 2 0000")
     path.write_text("\n".join(lines) + "\n")
 
 
@@ -102,11 +95,11 @@ def test_connections_that_a_host_made_itself_are_told_with_their_sockets(tmp_pat
         "6F00D90A:BFFD 0C00D90A:C001 02 22",
     )
     table(tmp_path / "tcp6", "000080FE000000000000000001000000:BFFC 000080FE000000000000000002000000:C002 01 23")
-    done = bash("gl_connections", replaced={"/proc/net/": f"{tmp_path}/"})
-    assert done.stdout.splitlines() == ["tcp 0B00D90A:C001 21", "tcp 000080FE000000000000000002000000:C002 23"]
+    expected = ["tcp 0B00D90A:C001 21", "tcp 000080FE000000000000000002000000:C002 23"]
+    replaced = {"/proc/net/": f"{tmp_path}/"}
+    assert bash("gl_connections", replaced=replaced).stdout.splitlines() == expected
     (tmp_path / "tcp6").unlink()
-    done = bash("gl_connections", replaced={"/proc/net/": f"{tmp_path}/"})
-    assert done.stdout.splitlines() == ["tcp 0B00D90A:C001 21"]
+    assert bash("gl_connections", replaced=replaced).stdout.splitlines() == expected[:1]
 
 
 def test_a_real_connection_is_told_by_the_end_that_made_it() -> None:
@@ -122,9 +115,8 @@ def test_a_real_connection_is_told_by_the_end_that_made_it() -> None:
 def test_room_is_told_by_path(tmp_path: Path) -> None:
     folder = tmp_path / "with blank"
     folder.mkdir()
-    done = bash(script.call("gl_space", str(folder), str(tmp_path / "none")))
-    words = done.stdout.splitlines()[0].split(" ", 4)
+    (line,) = call("gl_space", folder, tmp_path / "none").stdout.splitlines()
+    word, _, blocks, size, path = line.split(" ", 4)
     found = os.statvfs(folder)
-    assert [words[0], words[4]] == ["space", str(folder)]
-    assert int(words[2]) * int(words[3]) == pytest.approx(found.f_blocks * found.f_frsize)
-    assert len(done.stdout.splitlines()) == 1
+    assert (word, path) == ("space", str(folder))
+    assert int(blocks) * int(size) == pytest.approx(found.f_blocks * found.f_frsize)

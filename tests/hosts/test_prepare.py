@@ -16,8 +16,8 @@ from glusterlab.errors import CommandError, HostError, UsageError
 from glusterlab.hosts import lock, prepare, script
 from glusterlab.hosts.pool import Pool
 from glusterlab.hosts.prepare import Device, label_of
-from glusterlab.hosts.transport import Outcome, Stop, Transport
-from glusterlab.spec import Cluster
+from glusterlab.hosts.transport import Outcome, Stop
+from glusterlab.spec import Cluster, dump_yaml
 from glusterlab.spec.cluster import Backing, Host
 from tests.hosts.shell import bash
 from tests.pools import HARDWARE, pool_data
@@ -27,10 +27,14 @@ SIZE = 400 << 20
 
 
 class Here:
-    """A `Transport` to this machine: each script is run by a bash of its own."""
+    """A `Transport` to this machine, where each script is run by a bash of its own, but not to hosts that are away."""
+
+    def __init__(self, *away: str) -> None:
+        self.away = away
 
     def open(self, host: Host) -> None:
-        pass
+        if host.name in self.away:
+            raise HostError("not reachable", host=host.name)
 
     def close(self, host: Host) -> None:
         pass
@@ -98,21 +102,14 @@ def test_what_is_to_be_done_with_a_device(facts: str, action: str, with_wipe: st
 
 def test_one_device_under_two_names_is_refused() -> None:
     backing = Backing(bricks=("/b/1", "/b/2"), kind="jbod", devices=("/dev/sdb", "/dev/disk/by-id/x"), wipe=True)
-    facts = prepare.read_facts(BLANK)
-    both = [
-        Device("s1", "jbod", path, brick, facts, "")
-        for path, brick in zip(backing.devices_of("s1"), backing.bricks, strict=True)
-    ]
+    facts, places = prepare.read_facts(BLANK), zip(backing.devices_of("s1"), backing.bricks, strict=True)
+    both = [Device("s1", "jbod", path, brick, facts, "") for path, brick in places]
     assert {device.action for device in prepare.judge(both, {"jbod": backing})} == {"refused"}
 
 
 def test_a_cluster_that_names_no_devices(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="names no devices"):
         prepare.named(cluster_of(tmp_path, None))
-
-
-def silent(message: str) -> None:
-    del message
 
 
 def run(*words: str | Path) -> str:
@@ -151,10 +148,18 @@ def pool_of(cluster: Cluster) -> Pool:
     return Pool(cluster.hosts, Here(), mark=f"test-prepare.{os.getpid()}")
 
 
+def prepared(pool: Pool, cluster: Cluster, found: list[Device]) -> prepare.Prepared:
+    return prepare.prepare(pool, cluster, found, note=lambda _: None)
+
+
 def do(cluster: Cluster) -> tuple[list[str], prepare.Prepared]:
     pool = pool_of(cluster)
     devices = prepare.look(pool, cluster)
-    return [device.action for device in devices], prepare.prepare(pool, cluster, devices, note=silent)
+    return [device.action for device in devices], prepared(pool, cluster, devices)
+
+
+def format_precious(device: str) -> None:
+    run("mkfs.ext4", "-q", "-L", "precious", device)
 
 
 @needs_root
@@ -183,55 +188,42 @@ def test_blank_devices_are_made_and_mounted_once(tmp_path: Path, loop: Loop) -> 
     assert not (tmp_path / "lock" / "owner.json").exists()
 
 
+PARTITION = bytes([0, 0, 2, 0, 0x83, 0, 0, 0]) + (2048).to_bytes(4, "little") + (4096).to_bytes(4, "little")
+CONTENTS = {
+    "ext4": {},
+    "partitions": {446: PARTITION, 510: b"\x55\xaa"},
+    "LVM": {512: b"LABELONE\1\0\0\0\0\0\0\0\0\0\0\0\x20\0\0\0LVM2 001" + b"A" * 32},
+    "deep data": {SIZE // 2 + (3 << 20): b"precious" * (2 << 17)},
+    "only line ends": {3 << 20: b"\n" * 4096},
+}
+
+
 @needs_root
-@pytest.mark.parametrize("content", ["ext4", "partitions", "LVM", "deep data", "only line ends"])
+@pytest.mark.parametrize("content", CONTENTS)
 def test_a_device_that_is_not_blank_is_shown_and_refused(tmp_path: Path, loop: Loop, content: str) -> None:
     device, blank = loop("a"), loop("b")
     if content == "ext4":
-        run("mkfs.ext4", "-q", "-L", "precious", device)
+        format_precious(device)
     with Path(device).open("r+b") as file:
-        if content == "partitions":
-            file.seek(446)
-            file.write(bytes([0, 0, 2, 0, 0x83, 0, 0, 0]) + (2048).to_bytes(4, "little") + (4096).to_bytes(4, "little"))
-            file.seek(510)
-            file.write(b"\x55\xaa")
-        elif content == "LVM":
-            file.seek(512)
-            file.write(b"LABELONE\1\0\0\0\0\0\0\0\0\0\0\0\x20\0\0\0LVM2 001" + b"A" * 32)
-        elif content == "deep data":
-            file.seek(SIZE // 2 + (3 << 20))
-            file.write(b"precious" * (2 << 17))
-        elif content == "only line ends":
-            file.seek(3 << 20)
-            file.write(b"\n" * 4096)
+        for place, data in CONTENTS[content].items():
+            file.seek(place)
+            file.write(data)
     before = run("sha256sum", device)
     cluster = cluster_of(tmp_path, [device, blank])
     found = prepare.look(pool_of(cluster), cluster)
-    assert [each.action for each in found] == ["refused", "make"]
-    assert [each.is_blank for each in found] == [False, True]
+    assert [(each.action, each.is_blank) for each in found] == [("refused", False), ("make", True)]
     assert found[1].contents == "nothing found in 1,024 samples"
-    if content == "ext4":
-        assert found[0].contents.startswith("ext4 'precious'")
+    assert found[0].contents.startswith("ext4 'precious'") == (content == "ext4")
     with pytest.raises(UsageError, match="nothing was done on any device"):
-        prepare.prepare(pool_of(cluster), cluster, found, note=silent)
+        prepared(pool_of(cluster), cluster, found)
     assert run("sha256sum", device) == before
     assert not (tmp_path / "bricks").exists()
 
 
 @needs_root
-def test_a_device_is_wiped_where_the_file_says_so(tmp_path: Path, loop: Loop) -> None:
-    device = loop("a")
-    run("mkfs.ext4", "-q", device)
-    cluster = cluster_of(tmp_path, [device], wipe=True)
-    actions, _ = do(cluster)
-    assert actions == ["wipe"]
-    assert run("findmnt", "-no", "FSTYPE", cluster.backing("jbod").bricks[0]) == "xfs"
-
-
-@needs_root
 def test_a_device_in_use_is_refused_whatever_the_file_says(tmp_path: Path, loop: Loop) -> None:
     device = loop("a")
-    run("mkfs.ext4", "-q", device)
+    format_precious(device)
     (tmp_path / "bricks" / "other").mkdir(parents=True)
     run("mount", device, tmp_path / "bricks" / "other")
     cluster = cluster_of(tmp_path, [device], wipe=True)
@@ -247,20 +239,23 @@ def test_what_changed_after_it_was_shown_or_is_open_is_not_touched(
     """As ZFS and others have theirs open, of which the kernel's lists say nothing."""
     device = loop("a")
     if not changed:
-        run("mkfs.ext4", "-q", device)
+        format_precious(device)
     cluster = cluster_of(tmp_path, [device], wipe=True)
     pool = pool_of(cluster)
     found = prepare.look(pool, cluster)
     if changed:
-        run("mkfs.ext4", "-q", "-L", "precious", device)
+        format_precious(device)
     held = os.open(device, os.O_RDONLY | (0 if changed else os.O_EXCL))
     before = run("sha256sum", device)
     try:
         with pytest.raises(CommandError, match=message):
-            prepare.prepare(pool, cluster, found, note=silent)
+            prepared(pool, cluster, found)
     finally:
         os.close(held)
     assert run("sha256sum", device) == before
+
+
+BEGIN, END = "# glusterlab prepare: begin\n", "# glusterlab prepare: end\n"
 
 
 def fstab(file: Path, text: str) -> subprocess.CompletedProcess[str]:
@@ -273,9 +268,7 @@ def test_lines_of_fstab_are_replaced_between_marks_and_no_other(tmp_path: Path) 
     file.chmod(0o640)
     for text in ("UUID=2 /b/1 xfs rw 0 0", "UUID=2 /b/1 xfs rw 0 0\nUUID=3 /b/2 xfs rw 0 0"):
         assert fstab(file, text).returncode == 0
-        assert file.read_text() == (
-            f"# mine\nUUID=1 / ext4 defaults 0 1\n# glusterlab prepare: begin\n{text}\n# glusterlab prepare: end\n"
-        )
+        assert file.read_text() == f"# mine\nUUID=1 / ext4 defaults 0 1\n{BEGIN}{text}\n{END}"
     assert file.stat().st_mode & 0o777 == 0o640
     backup = tmp_path / "fstab.before-glusterlab"
     assert backup.read_text() == file.read_text().replace("UUID=3 /b/2 xfs rw 0 0\n", "")
@@ -283,15 +276,11 @@ def test_lines_of_fstab_are_replaced_between_marks_and_no_other(tmp_path: Path) 
     assert backup.read_text() != file.read_text()  # nothing changed, and the backup is still that of the change
     before = file.read_text()
     refused = fstab(file, "UUID=9 / xfs rw 0 0")
-    assert refused.returncode == 1
+    assert (refused.returncode, file.read_text()) == (1, before)
     assert "has a line for / that glusterlab did not write" in refused.stderr
-    assert file.read_text() == before
     (tmp_path / "link").symlink_to(file)
     assert fstab(tmp_path / "link", "x").returncode == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fstab", "fstab.before-glusterlab", "link"]
-
-
-BEGIN, END = "# glusterlab prepare: begin\n", "# glusterlab prepare: end\n"
 
 
 @pytest.mark.parametrize(
@@ -310,23 +299,14 @@ def test_lines_of_fstab_are_left_alone_where_the_marks_are_no_pair(tmp_path: Pat
 
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """The command, on a cluster of this machine."""
+    """The command, on a cluster of this machine; what is typed is asked for by a terminal."""
 
-    def call(
-        cluster: Cluster,
-        *options: str,
-        typed: str | None = None,
-        terminal: bool = False,
-        transport: Transport | None = None,
-    ) -> Any:
-        from glusterlab.spec import dump_yaml
-
+    def call(cluster: Cluster, *options: str, typed: str | None = None, away: str = "") -> Any:
         file = tmp_path / "cluster.yaml"
         file.write_text(dump_yaml(cluster))
-        monkeypatch.setattr(
-            Pool, "of", classmethod(lambda cls, found, mark: cls(found.hosts, transport or Here(), mark=mark))
-        )
-        if terminal:
+        of = classmethod(lambda cls, found, mark: cls(found.hosts, Here(away), mark=mark))
+        monkeypatch.setattr(Pool, "of", of)
+        if typed:
             monkeypatch.setattr("glusterlab.cli.prepare._can_ask", lambda: True)
         return CliRunner().invoke(app, ["prepare", str(file), *options], input=typed)
 
@@ -336,55 +316,43 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
 @needs_root
 def test_the_operator_is_asked_for_the_clusters_name(tmp_path: Path, loop: Loop, command: Callable[..., Any]) -> None:
     device = loop("a")
-    run("mkfs.ext4", "-q", "-L", "precious", device)
+    format_precious(device)
     cluster = cluster_of(tmp_path, [device], wipe=True)
     shown = command(cluster, "--dry-run")
     assert shown.exit_code == 0, shown.output
     assert "ext4 'precious'" in shown.stdout
     assert "WIPE" in shown.stdout
     blind = command(cluster)
-    assert blind.exit_code == 2
-    assert "nobody can be asked here" in blind.stderr
-    wrong = command(cluster, typed="y\n", terminal=True)
-    assert wrong.exit_code == 2
-    assert "what is on 1 of the devices is lost for good" in wrong.stderr
+    assert (blind.exit_code, "nobody can be asked here" in blind.stderr) == (2, True)
+    wrong = command(cluster, typed="y\n")
+    assert (wrong.exit_code, "what is on 1 of the devices is lost for good" in wrong.stderr) == (2, True)
     assert run("blkid", "-p", "-o", "value", "-s", "LABEL", device) == "precious"
-    done = command(cluster, typed="pool\n", terminal=True)
+    done = command(cluster, typed="pool\n")
     assert done.exit_code == 0, done.output
     assert "s1: UUID=" in done.stdout
+    assert run("findmnt", "-no", "FSTYPE", cluster.backing("jbod").bricks[0]) == "xfs"
     again = command(cluster)
-    assert again.exit_code == 0
-    assert "all bricks were ready already" in again.stderr
+    assert (again.exit_code, "all bricks were ready already" in again.stderr) == (0, True)
 
 
 @needs_root
 def test_yes_does_not_say_wipe(tmp_path: Path, loop: Loop, command: Callable[..., Any]) -> None:
     device = loop("a")
-    run("mkfs.ext4", "-q", "-L", "precious", device)
+    format_precious(device)
     refused = command(cluster_of(tmp_path, [device]), "--yes", "--json")
-    assert refused.exit_code == 1
-    assert '"action": "refused"' in refused.stdout
+    assert (refused.exit_code, '"action": "refused"' in refused.stdout) == (1, True)
     assert run("blkid", "-p", "-o", "value", "-s", "LABEL", device) == "precious"
-
-
-class Away(Here):
-    """The same machine, but that the client cannot be connected."""
-
-    def open(self, host: Host) -> None:
-        if host.name == "c1":
-            raise HostError("not reachable", host=host.name)
 
 
 @needs_root
 def test_a_look_needs_the_servers_only_and_work_all_hosts(
     tmp_path: Path, loop: Loop, command: Callable[..., Any]
 ) -> None:
-    device = loop("a")
-    cluster = cluster_of(tmp_path, [device])
-    shown = command(cluster, "--dry-run", transport=Away())
+    cluster = cluster_of(tmp_path, [loop("a")])
+    shown = command(cluster, "--dry-run", away="c1")
     assert shown.exit_code == 0, shown.output
     assert "looks blank" in shown.stdout
     assert "looking at 1 device\n" in shown.stderr
-    refused = command(cluster, "--yes", transport=Away())
+    refused = command(cluster, "--yes", away="c1")
     assert (refused.exit_code, "c1: not reachable" in refused.stderr) == (1, True)
     assert not prepare.look(pool_of(cluster), cluster)[0].facts.get("type")

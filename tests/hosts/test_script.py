@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import subprocess
 import tarfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,23 +18,16 @@ from glusterlab.hosts import files as workdir
 from glusterlab.hosts import health as probe
 from glusterlab.hosts import script
 from glusterlab.hosts.fake import write_part
-from tests.hosts.shell import bash, report, result
+from tests.hosts.shell import ALONE, STATES, bash, call, report, result
 
 
-def test_any_bytes_pass_and_exit_codes_are_kept() -> None:
-    parts = report("gl_part bytes printf '\\377\\0 x\\n'\ngl_part bad sh -c 'echo no; exit 7'\ngl_part empty true")
-    assert parts["bytes"] == script.Part(0, b"\xff\x00 x\n")
-    assert parts["bad"] == script.Part(7, b"no\n")
-    assert parts["empty"].data == b""
-
-
-def test_what_a_part_holds_is_never_taken_for_the_report(tmp_path: Path) -> None:
-    inner = write_part("inner", "x", 3)
-    (tmp_path / "file").write_bytes(inner + b"part \n\n")
-    parts = report(f"gl_part outer cat {tmp_path}/file\ngl_part big head -c 3000000 /dev/zero\ngl_part last printf end")
-    assert list(parts) == ["outer", "big", "last"]
-    assert parts["outer"] == script.Part(0, inner + b"part \n\n")
-    assert parts["big"].data == bytes(3_000_000)
+def test_any_bytes_pass_and_are_never_taken_for_the_report(tmp_path: Path) -> None:
+    inner = write_part("inner", "x", 3) + b"part \n\n\xff\x00"
+    (tmp_path / "file").write_bytes(inner)
+    calls = (f"outer cat {tmp_path}/file", "big head -c 3000000 /dev/zero", "bad sh -c 'echo no; exit 7'", "empty true")
+    parts = report("".join(f"gl_part {call}\n" for call in calls))
+    assert parts.pop("big").data == bytes(3_000_000)
+    assert parts == {"outer": script.Part(0, inner), "bad": script.Part(7, b"no\n"), "empty": script.Part(0, b"")}
 
 
 def test_a_volume_takes_files_or_says_why_not(tmp_path: Path) -> None:
@@ -56,12 +51,11 @@ def test_a_gluster_command_carries_the_mark_by_which_a_stop_ends_it() -> None:
 
 def test_what_the_shell_reads_itself_is_what_other_tools_read(tmp_path: Path) -> None:
     count = "awk '/^drop_(pagecache|slab) / { n += $2 } END { print n + 0 }' /proc/vmstat"
-    done = bash(f"gl_dropped; echo $dropped; {count}").stdout.split()
-    assert len(done) == 2
-    assert done[0] == done[1]
+    ours, theirs = bash(f"gl_dropped; echo $dropped; {count}").stdout.split()
+    assert ours == theirs
     kind = subprocess.run(["stat", "-f", "-c", "%T", "/proc"], capture_output=True, text=True, check=True).stdout
     assert bash("gl_mounted /proc").stdout.split()[1] == kind.strip()
-    none = bash(script.call("gl_mounted", str(tmp_path)))
+    none = call("gl_mounted", tmp_path)
     assert (none.returncode, none.stdout) == (1, "")
     now = time.time()
     # bash before 5.0 does not tell the time
@@ -88,23 +82,21 @@ def test_only_marked_directories_are_ever_emptied(tmp_path: Path, name: str) -> 
     folder = tmp_path / name
     folder.mkdir()
     (folder / "precious").write_text("x")
-    clear = script.call("gl_clear_dir", str(folder))
-    assert bash(clear).returncode == 1
-    assert bash(script.call("gl_clear_others", str(folder), "keep")).returncode == 1
-    refused = bash(script.call("gl_mark_dir", str(folder), "campaign"))
-    assert refused.returncode == 1
-    assert "was not made by glusterlab" in refused.stderr
+    for words in (("gl_clear_dir", folder), ("gl_clear_others", folder, "keep")):
+        assert call(*map(str, words)).returncode == 1
+    refused = call("gl_mark_dir", folder, "campaign")
+    assert (refused.returncode, "was not made by glusterlab" in refused.stderr) == (1, True)
     assert (folder / "precious").exists()
     (folder / "precious").unlink()
-    assert bash(script.call("gl_mark_dir", str(folder), "campaign 'x'")).returncode == 0
+    assert call("gl_mark_dir", folder, "campaign 'x'").returncode == 0
     assert (folder / ".glusterlab").read_text() == "campaign 'x'\n"
     for entry in ("keep", "old", ".hidden"):
         (folder / entry).mkdir()
-    assert bash(script.call("gl_make_room", str(folder), "keep", 1)).returncode == 0
+    assert call("gl_make_room", folder, "keep", 1).returncode == 0
     assert len(list(folder.iterdir())) == 4
-    assert bash(script.call("gl_make_room", str(folder), "keep", 10**15)).returncode == 0
+    assert call("gl_make_room", folder, "keep", 10**15).returncode == 0
     assert sorted(path.name for path in folder.iterdir()) == [".glusterlab", "keep"]
-    assert bash(clear).returncode == 0
+    assert call("gl_clear_dir", folder).returncode == 0
     assert sorted(path.name for path in folder.iterdir()) == [".glusterlab"]
     assert sorted(path.name for path in tmp_path.iterdir()) == [name]
 
@@ -124,9 +116,8 @@ def test_only_marked_directories_are_ever_emptied(tmp_path: Path, name: str) -> 
 def test_a_directory_that_others_could_have_made_is_refused(tmp_path: Path, spoil: str, message: str) -> None:
     (tmp_path / "target").write_text("precious")
     subprocess.run(["sh", "-ec", spoil], cwd=tmp_path, check=True)
-    refused = bash(script.call("gl_mark_dir", str(tmp_path / "dir"), "campaign"))
-    assert refused.returncode == 1
-    assert message in refused.stderr
+    refused = call("gl_mark_dir", tmp_path / "dir", "campaign")
+    assert (refused.returncode, message in refused.stderr) == (1, True)
     assert (tmp_path / "target").read_text() == "precious"
     assert not (tmp_path / "real" / ".glusterlab").exists()
 
@@ -150,32 +141,27 @@ s1:/ours-1 /mnt/gl/nfs nfs rw 0 0
 
 
 def test_only_named_volumes_below_the_directory_are_unmounted(tmp_path: Path) -> None:
-    (tmp_path / "mounts").write_text(MOUNTS)
+    mounts = tmp_path / "mounts"
+    mounts.write_text(MOUNTS)
     text = f"""
-awk() {{ command awk "${{@/\\/proc\\/mounts/{str(tmp_path / "mounts").replace("/", chr(92) + "/")}}}"; }}
-mapfile() {{ builtin mapfile "$@" <{tmp_path}/mounts; }}
+awk() {{ command awk "${{@/\\/proc\\/mounts/{str(mounts).replace("/", chr(92) + "/")}}}"; }}
+mapfile() {{ builtin mapfile "$@" <{mounts}; }}
 umount() {{ echo "$*"; }}
 stat() {{ echo ok; }}
 rmdir() {{ true; }}
 {script.call("gl_umount_others", "/mnt/gl", "/mnt/gl/kept", "ours-1", "ours-2", "kept")}
 """
     done = bash(text)
-    assert done.returncode == 0
-    assert done.stdout.splitlines() == ["/mnt/gl/ours-1", "/mnt/gl/elsewhere"]
+    assert (done.returncode, done.stdout.splitlines()) == (0, ["/mnt/gl/ours-1", "/mnt/gl/elsewhere"])
     assert bash(text.replace(" ours-1 ours-2 kept", "")).stdout == ""
 
 
-def test_a_brick_needs_a_mounted_file_system(tmp_path: Path) -> None:
-    done = bash(script.call("gl_make_brick", f"{tmp_path}/glusterlab-v/brick", "campaign"))
-    assert done.returncode == 1
-    assert "is not mounted" in done.stderr
-    gone = bash(script.call("gl_make_brick", f"{tmp_path}/none/glusterlab-v/brick", "campaign"))
-    assert "is no directory" in gone.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_brick_of_an_earlier_pool_is_made_afresh(tmp_path: Path) -> None:
+def test_a_brick_needs_a_mounted_file_system_and_is_made_afresh(tmp_path: Path) -> None:
     brick = tmp_path / "glusterlab-v" / "brick"
+    done = call("gl_make_brick", brick, "campaign")
+    assert (done.returncode, "is not mounted" in done.stderr) == (1, True)
+    assert "is no directory" in call("gl_make_brick", f"{tmp_path}/none/glusterlab-v/brick", "campaign").stderr
+    assert list(tmp_path.iterdir()) == []
     text = f"mountpoint() {{ true; }}\n{script.call('gl_make_brick', str(brick), 'campaign')}"
     assert bash(text).returncode == 0
     (brick / ".glusterfs").mkdir()
@@ -183,24 +169,18 @@ def test_a_brick_of_an_earlier_pool_is_made_afresh(tmp_path: Path) -> None:
     assert list(brick.iterdir()) == []
 
 
-def test_entries_to_heal_are_counted_without_the_base_file(tmp_path: Path) -> None:
-    for root, names in (("a", ["xattrop-1b2c"]), ("b", ["xattrop-9f", "11-22", "33-44"])):
+def test_entries_to_heal_are_counted_without_the_base_file_and_waited_for(tmp_path: Path) -> None:
+    for name in ("a/xattrop-1b2c", "b/xattrop-9f", "b/11-22", "b/33-44"):
+        root, _, entry = name.partition("/")
         index = tmp_path / root / "glusterlab-v/brick/.glusterfs/indices/xattrop"
-        index.mkdir(parents=True)
-        for name in names:
-            (index / name).touch()
+        index.mkdir(parents=True, exist_ok=True)
+        (index / entry).touch()
     roots = [str(tmp_path / root) for root in ("a", "b", "absent")]
-    assert bash(script.call("gl_heal", 0, "v", *roots)).stdout == "heal 2\n"
+    assert call("gl_heal", 0, "v", *roots).stdout == "heal 2\n"
     began = time.monotonic()
-    assert bash(script.call("gl_heal", 1, "v", roots[0])).stdout == "heal 0\n"
+    assert call("gl_heal", 1, "v", roots[0]).stdout == "heal 0\n"
     assert time.monotonic() - began < 1
-
-
-def test_entries_of_a_write_that_just_ended_are_waited_for(tmp_path: Path) -> None:
-    index = tmp_path / "glusterlab-v/brick/.glusterfs/indices/xattrop"
-    index.mkdir(parents=True)
-    (index / "11-22").touch()
-    late = f"(sleep 0.4; rm {index}/11-22) & {script.call('gl_heal', 5, 'v', str(tmp_path))}"
+    late = f"(sleep 0.4; rm {index}/11-22 {index}/33-44) & {script.call('gl_heal', 5, 'v', *roots)}"
     assert bash(late).stdout == "heal 0\n"
 
 
@@ -217,16 +197,13 @@ export GLUSTERLAB_RUN=night.1.3
 sleep 65 & this_call=$!
 echo "strays $(gl_strays | cut -d' ' -f3- | sort | tr '\\n' ';')"
 gl_kill tail "$1/work" >/dev/null
-for name in ours other another_tools in_our_dir elsewhere spared this_call; do
-    state=$(sed 's/.*) //' "/proc/${!name}/stat" 2>/dev/null | cut -c1)
-    case $state in ''|Z) echo "$name ended" ;; *) echo "$name lives" ;; esac
-done
+states ours other another_tools in_our_dir elsewhere spared this_call
 """
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a PID namespace, so that no other process can be hit")
 def test_only_processes_of_the_suite_are_ended(tmp_path: Path) -> None:
-    done = bash(ENDING, arguments=(tmp_path,), alone=True)
+    done = bash(STATES + ENDING, arguments=(tmp_path,), within=ALONE)
     lines = done.stdout.splitlines()
     assert lines[0] == "strays ../iozone 63 ;./iozone 64 ;sleep 61 ;tail -f /dev/null ;", done.stderr
     ended = [name for name, state in map(str.split, lines[1:]) if state == "ended"]
@@ -234,13 +211,13 @@ def test_only_processes_of_the_suite_are_ended(tmp_path: Path) -> None:
 
 
 def test_outputs_are_collected_by_name(tmp_path: Path) -> None:
-    (tmp_path / "out.json").write_bytes(b"{}\xff")
     (tmp_path / "rsp").mkdir()
+    (tmp_path / "out.json").write_bytes(b"{}\xff")
     (tmp_path / "rsp" / "one.csv").write_text("1")
     paths = [str(tmp_path / name) for name in ("out.json", "rsp", "absent")]
-    parts = report(script.part("outputs", "gl_collect", *paths))
-    assert probe.read_outputs(parts["outputs"], "c1") == {"out.json": b"{}\xff", "one.csv": b"1"}
-    assert probe.read_outputs(report(script.part("outputs", "gl_collect"))["outputs"], "c1") == {}
+    for words, found in ((paths, {"out.json": b"{}\xff", "one.csv": b"1"}), ([], {})):
+        parts = report(script.part("outputs", "gl_collect", *words))
+        assert probe.read_outputs(parts["outputs"], "c1") == found
 
 
 def test_hostile_outputs_are_refused() -> None:
@@ -266,21 +243,18 @@ def test_a_checkout_is_packed_without_its_history(tmp_path: Path) -> None:
 
 
 def test_the_clock_offset_is_the_smallest_that_the_readings_allow() -> None:
-    def offset(first: float, second: float) -> float:
-        return probe.nearest_to_zero(*bounds(first, second))
-
-    def bounds(first: float, second: float) -> tuple[float, float]:
+    def bounds(first: object, second: object) -> tuple[float, float]:
         parts = {name: script.Part(0, f"clock {t}".encode()) for name, t in (("clock", first), ("end", second))}
         return probe.clock_bounds(parts, result(b""))
 
-    assert offset(100.4, 102.9) == 0.0
-    assert offset(105.0, 107.5) == 4.5
-    assert offset(95.0, 97.5) == -5.0
     assert bounds(100.4, 102.9) == (-0.1, 0.4)
+    for readings, offset in {(100.4, 102.9): 0.0, (105.0, 107.5): 4.5, (95.0, 97.5): -5.0}.items():
+        assert probe.nearest_to_zero(*bounds(*readings)) == offset
     with pytest.raises(HostError, match="clock could not be read"):
-        probe.clock_bounds({"clock": script.Part(0, b""), "end": script.Part(0, b"")}, result(b""))
+        bounds("", "")
 
 
+@pytest.fixture
 def outside(tmp_path: Path) -> Path:
     folder = tmp_path / "outside"
     folder.mkdir()
@@ -288,7 +262,15 @@ def outside(tmp_path: Path) -> Path:
     return folder
 
 
-DELETIONS = {
+@pytest.fixture
+def marked(tmp_path: Path) -> Path:
+    """A directory of the suite."""
+    folder = tmp_path / "work dir"
+    assert call("gl_mark_dir", folder, "x").returncode == 0
+    return folder
+
+
+DELETIONS: dict[str, tuple[str | int, ...]] = {
     "clear": ("gl_clear_dir",),
     "others": ("gl_clear_others", "keep"),
     "room": ("gl_make_room", "keep", 10**15),
@@ -296,93 +278,75 @@ DELETIONS = {
 }
 
 
-def delete(words: tuple[str | int, ...], folder: Path) -> subprocess.CompletedProcess[str]:
-    return bash(script.call(str(words[0]), str(folder), *words[1:]))
+@pytest.fixture(params=DELETIONS)
+def delete(request: pytest.FixtureRequest) -> Callable[[Path], str]:
+    """The text of each call that deletes."""
+    function, *words = DELETIONS[request.param]
+    return lambda folder: script.call(str(function), str(folder), *words)
 
 
-@pytest.mark.parametrize("words", DELETIONS.values(), ids=DELETIONS)
-def test_links_are_deleted_and_never_followed(tmp_path: Path, words: tuple[str | int, ...]) -> None:
-    precious = outside(tmp_path)
-    folder = tmp_path / "work dir"
-    assert bash(script.call("gl_mark_dir", str(folder), "x")).returncode == 0
-    (folder / "old").symlink_to(precious)
-    assert delete(words, folder).returncode == 0
-    assert not (folder / "old").is_symlink()
-    (folder / "old" / "deep").mkdir(parents=True)
-    (folder / "old" / "deep" / "link").symlink_to(precious)
-    (folder / "old" / "hard").hardlink_to(precious / "precious")
-    assert delete(words, folder).returncode == 0
-    assert sorted(path.name for path in folder.iterdir()) == [".glusterlab"]
-    assert (precious / "precious").read_text() == "x"
+def test_links_are_deleted_and_never_followed(outside: Path, marked: Path, delete: Callable[[Path], str]) -> None:
+    (marked / "old").symlink_to(outside)
+    assert bash(delete(marked)).returncode == 0
+    assert not (marked / "old").is_symlink()
+    (marked / "old" / "deep").mkdir(parents=True)
+    (marked / "old" / "deep" / "link").symlink_to(outside)
+    (marked / "old" / "hard").hardlink_to(outside / "precious")
+    assert bash(delete(marked)).returncode == 0
+    assert sorted(path.name for path in marked.iterdir()) == [".glusterlab"]
+    assert (outside / "precious").read_text() == "x"
 
 
-@pytest.mark.parametrize("words", DELETIONS.values(), ids=DELETIONS)
-@pytest.mark.parametrize("spoil", ["link", "mark is a link", "no mark", "mark is a folder", "another's"])
-def test_what_is_not_surely_the_suites_is_not_emptied(tmp_path: Path, words: tuple[str | int, ...], spoil: str) -> None:
-    folder = outside(tmp_path)
-    (folder / "old").mkdir()
-    target = folder
-    if spoil == "link":
-        (folder / ".glusterlab").touch()
-        target = tmp_path / "link"
-        target.symlink_to(folder)
-    elif spoil == "mark is a link":
-        (tmp_path / "mark").touch()
-        (folder / ".glusterlab").symlink_to(tmp_path / "mark")
-    elif spoil == "mark is a folder":
-        (folder / ".glusterlab").mkdir()
-    elif spoil == "another's":
-        if os.geteuid() != 0:
-            pytest.skip("needs root to give a directory to another user")
-        (folder / ".glusterlab").touch()
-        os.chown(folder, 12345, 12345)
-    done = delete(words, target)
+SPOILS = {
+    "link": "touch .glusterlab; ln -s outside ../link",
+    "mark is a link": "touch ../mark; ln -s ../mark .glusterlab",
+    "no mark": "",
+    "mark is a folder": "mkdir .glusterlab",
+    "another's": "touch .glusterlab; chown 12345:12345 .",
+}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a directory to another user")
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_what_is_not_surely_the_suites_is_not_emptied(
+    tmp_path: Path, outside: Path, delete: Callable[[Path], str], spoil: str
+) -> None:
+    (outside / "old").mkdir()
+    subprocess.run(["sh", "-ec", SPOILS[spoil]], cwd=outside, check=True)
+    done = bash(delete(tmp_path / "link" if spoil == "link" else outside))
     assert done.returncode == 1
     assert "is not marked as glusterlab's: nothing deleted" in done.stderr
-    assert (folder / "precious").exists()
-    assert (folder / "old").is_dir()
+    assert (outside / "precious").exists()
+    assert (outside / "old").is_dir()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount")
-@pytest.mark.parametrize("words", DELETIONS.values(), ids=DELETIONS)
 @pytest.mark.parametrize("point", ["old", "old/deep"])
-def test_what_is_mounted_inside_is_not_deleted(tmp_path: Path, words: tuple[str | int, ...], point: str) -> None:
-    precious = outside(tmp_path)
-    folder = tmp_path / "work"
-    (folder / point).mkdir(parents=True)
-    (folder / ".glusterlab").touch()
-    text = f"mount -t tmpfs none {folder / point} && touch {folder / point}/precious\n"
-    text += script.call(str(words[0]), str(folder), *words[1:])
-    text += f"; echo code $?; ls {folder / point}"
-    done = subprocess.run(
-        ["unshare", "--mount", "bash", "-c", script.library() + text], capture_output=True, text=True, check=False
-    )
+def test_what_is_mounted_inside_is_not_deleted(marked: Path, delete: Callable[[Path], str], point: str) -> None:
+    inside = shlex.quote(str(marked / point))
+    (marked / point).mkdir(parents=True)
+    text = f"mount -t tmpfs none {inside} && touch {inside}/precious\n{delete(marked)}; echo code $?; ls {inside}"
+    done = bash(text, within=("unshare", "--mount"))
     assert done.stdout == "code 1\nprecious\n", done.stderr
-    assert (precious / "precious").exists()
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../outside", "a/b", ".glusterlab", "/etc"])
-def test_only_an_entry_of_the_directory_itself_is_removed(tmp_path: Path, name: str) -> None:
-    precious = outside(tmp_path)
-    folder = tmp_path / "work"
-    (folder / "a" / "b").mkdir(parents=True)
-    (folder / ".glusterlab").touch()
-    done = bash(script.call("gl_remove", str(folder), name))
-    assert done.returncode == 1
-    assert "expected the name of an entry" in done.stderr
-    assert (precious / "precious").exists()
-    assert (folder / "a" / "b").is_dir()
+def test_only_an_entry_of_the_directory_itself_is_removed(outside: Path, marked: Path, name: str) -> None:
+    (marked / "a" / "b").mkdir(parents=True)
+    done = call("gl_remove", marked, name)
+    assert (done.returncode, "expected the name of an entry" in done.stderr) == (1, True)
+    assert (outside / "precious").exists()
+    assert (marked / "a" / "b").is_dir()
+    assert (marked / ".glusterlab").is_file()
 
 
 @pytest.mark.parametrize("name", ["*", "[ab]", "-rf", "a b", "$(touch evil)", "\\", "ü", "'"])
-def test_names_are_no_patterns(tmp_path: Path, name: str) -> None:
-    folder = tmp_path / "work"
-    (folder / name / "in").mkdir(parents=True)
-    (folder / "a").mkdir()
-    (folder / ".glusterlab").touch()
-    assert bash(script.call("gl_clear_others", str(folder), name)).returncode == 0
-    assert sorted(path.name for path in folder.iterdir()) == sorted([".glusterlab", name])
-    assert (folder / name / "in").is_dir()
-    (folder / "a").mkdir()
-    assert bash(script.call("gl_remove", str(folder), name)).returncode == 0
-    assert sorted(path.name for path in folder.iterdir()) == [".glusterlab", "a"]
+def test_names_are_no_patterns(marked: Path, name: str) -> None:
+    (marked / name / "in").mkdir(parents=True)
+    (marked / "a").mkdir()
+    assert call("gl_clear_others", marked, name).returncode == 0
+    assert sorted(path.name for path in marked.iterdir()) == sorted([".glusterlab", name])
+    assert (marked / name / "in").is_dir()
+    (marked / "a").mkdir()
+    assert call("gl_remove", marked, name).returncode == 0
+    assert sorted(path.name for path in marked.iterdir()) == [".glusterlab", "a"]

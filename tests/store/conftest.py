@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -71,9 +72,9 @@ def sadf_text(host: str, start: float = START, end: float = END) -> str:
 
 def fill(writer: SampleWriter, cell: Cell) -> None:
     if cell.tool == "iozone":
-        report = {"write": "cluster-write.txt", "read": "cluster-read.txt"}[cell.operation]
+        report = (DATA / "iozone" / f"cluster-{cell.operation}.txt").read_bytes()
         lines = [f"{CLIENTS[n % 3]} /mnt/v/d/w{n + 1:02d} iozone\n" for n in range(cell.workers)]
-        fill_around(writer, cell, {"stdout.txt": (DATA / "iozone" / report).read_bytes(), "clients": "".join(lines)})
+        fill_around(writer, cell, {"stdout.txt": report, "clients": "".join(lines)})
     else:
         folder = DATA / "smallfile" / cell.operation
         fill_around(writer, cell, {name: (folder / name).read_bytes() for name in ("stdout.txt", "output.json")})
@@ -135,6 +136,17 @@ def make_store(path: Path) -> RawStore:
     )
 
 
+def begin(store: RawStore) -> SampleWriter:
+    """A sample that is being written."""
+    return store.begin_sample(make_cell(), repeat=1, round=1, order=1, attempt=1)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """All but locks and what was not finished."""
+    found = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
+    return {str(name): path.read_bytes() for name, path in found.items() if not re.search(r"(^|/)\.", str(name))}
+
+
 @pytest.fixture(scope="session")
 def _measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("measured") / "raw" / "small"
@@ -149,8 +161,7 @@ def _measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def campaign(_measured: Path, tmp_path: Path) -> Path:
     """A copy of a campaign of three cells with two samples each, none of them packed: tests change their files."""
-    path = tmp_path / "raw" / "small"
-    shutil.copytree(_measured, path)
+    path = Path(shutil.copytree(_measured, tmp_path / "raw" / "small"))
     make_plain(path)
     return path
 
@@ -158,9 +169,7 @@ def campaign(_measured: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def packed(_measured: Path, tmp_path: Path) -> Path:
     """The same campaign with packed evidence, as it is measured today."""
-    path = tmp_path / "packed" / "small"
-    shutil.copytree(_measured, path)
-    return path
+    return Path(shutil.copytree(_measured, tmp_path / "packed" / "small"))
 
 
 @pytest.fixture

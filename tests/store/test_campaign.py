@@ -8,8 +8,8 @@ import multiprocessing
 import os
 import random
 import signal
-import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -20,40 +20,36 @@ from glusterlab.store import aside
 from glusterlab.store.campaign import RawStore, Sample
 from glusterlab.store.files import dump_json, read_json, write_atomically
 from glusterlab.store.manifest import MANIFEST, Manifest
-from tests.store.conftest import add_sample, fill, make_cell, make_store
+from tests.store.conftest import add_sample, begin, fill, make_cell, make_store
 
 
 def test_a_campaign_appears_whole_and_is_not_overwritten(new_store: RawStore) -> None:
-    assert sorted(entry.name for entry in new_store.path.iterdir()) == [
-        MANIFEST,
-        "campaign.yaml",
-        "cells",
-        "cluster.yaml",
-        "environment.json",
-    ]
+    whole = [MANIFEST, "campaign.yaml", "cells", "cluster.yaml", "environment.json"]
+    assert sorted(entry.name for entry in new_store.path.iterdir()) == whole
     assert new_store.environment()["schema_version"] == 1
     with pytest.raises(RawStoreError, match="expected no such folder"):
         make_store(new_store.path)
     assert list(new_store.path.parent.iterdir()) == [new_store.path]
 
 
-def test_creating_a_campaign_keeps_its_lock_and_log(tmp_path: Path) -> None:
+def test_two_runs_do_not_share_a_campaign_and_creating_it_keeps_its_lock_and_log(tmp_path: Path) -> None:
     path = tmp_path / "small"
     path.mkdir()
     with RawStore(path).lock():
         RawStore(path).journal.say("before")
         store = make_store(path)
-        with pytest.raises(RawStoreError, match="in use by process"), store.lock():
+        with pytest.raises(RawStoreError, match=f"in use by process {os.getpid()} on "), store.lock():
             pass
     assert "before" in (path / "log.txt").read_text()
+    with store.lock():
+        pass
 
 
 def test_a_sample_is_stored_with_its_cell_and_listed(new_store: RawStore) -> None:
     cell = make_cell()
     sample = add_sample(new_store, cell)
     assert (sample.status, sample.reasons, sample.sample) == ("valid", (), 1)
-    assert new_store.samples() == [sample]
-    assert new_store.cells() == {cell.id: cell}
+    assert (new_store.samples(), new_store.cells()) == ([sample], {cell.id: cell})
     assert add_sample(new_store, cell).sample == 2
     assert verify(new_store.path) == []
     listed = Manifest.read(new_store.path).digests
@@ -62,38 +58,24 @@ def test_a_sample_is_stored_with_its_cell_and_listed(new_store: RawStore) -> Non
 
 
 def test_an_unfinished_sample_leaves_nothing(new_store: RawStore) -> None:
-    cell = make_cell()
-    with (
-        contextlib.suppress(KeyError),
-        new_store.begin_sample(cell, repeat=1, round=1, order=1, attempt=1) as writer,
-    ):
+    with contextlib.suppress(KeyError), begin(new_store) as writer:
         writer.write("workload/stdout.txt", "x")
         raise KeyError
     assert new_store.samples() == []
-    assert [entry.name for entry in (new_store.path / "cells" / cell.id).iterdir()] == ["cell.json"]
+    assert [entry.name for entry in (new_store.path / "cells" / make_cell().id).iterdir()] == ["cell.json"]
 
 
 @pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", ".hidden", "", "workload/.x"])
 def test_files_stay_in_the_samples_folder(new_store: RawStore, name: str) -> None:
-    with (
-        new_store.begin_sample(make_cell(), repeat=1, round=1, order=1, attempt=1) as writer,
-        pytest.raises(RawStoreError, match="expected a path below"),
-    ):
+    with begin(new_store) as writer, pytest.raises(RawStoreError, match="expected a path below"):
         writer.write(name, "x")
 
 
 def test_raw_files_are_never_replaced(new_store: RawStore) -> None:
-    with new_store.begin_sample(make_cell(), repeat=1, round=1, order=1, attempt=1) as writer:
+    with begin(new_store) as writer:
         writer.write("workload/stdout.txt", "x")
         with pytest.raises(RawStoreError, match="never replaced"):
             writer.write("workload/stdout.txt", "y")
-
-
-def test_two_runs_do_not_share_a_campaign(new_store: RawStore) -> None:
-    with new_store.lock(), pytest.raises(RawStoreError, match=f"process {os.getpid()} on "), new_store.lock():
-        pass
-    with new_store.lock():
-        pass
 
 
 def test_recover_lists_what_was_complete_and_removes_the_rest(new_store: RawStore) -> None:
@@ -112,10 +94,9 @@ def test_recover_lists_what_was_complete_and_removes_the_rest(new_store: RawStor
 
 
 def test_a_left_partial_sample_is_not_written_over(new_store: RawStore) -> None:
-    cell = make_cell()
-    new_store.begin_sample(cell, repeat=1, round=1, order=1, attempt=1)
+    begin(new_store)
     with pytest.raises(RawStoreError, match="interrupted run"):
-        new_store.begin_sample(cell, repeat=1, round=1, order=1, attempt=1)
+        begin(new_store)
     assert sorted(finding.code for finding in verify(new_store.path)) == ["leftover-partial", "unlisted-sample"]
 
 
@@ -157,23 +138,17 @@ def test_kill_at_any_moment_leaves_whole_samples_only(new_store: RawStore) -> No
 def test_a_full_disk_is_named_with_what_to_do(
     new_store: RawStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cell = make_cell()
-
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with new_store.begin_sample(cell, repeat=1, round=1, order=1, attempt=1) as writer:
-        fill(writer, cell)
-        monkeypatch.setattr(os, "fsync", full)
+    with begin(new_store) as writer, monkeypatch.context() as patch:
+        fill(writer, make_cell())
+        patch.setattr(os, "fsync", full)
         with pytest.raises(RawStoreError, match=r"No space left on device; make room there") as caught:
             writer.finish((), disks=1, servers=("server01",), clients=("client01",))
-    monkeypatch.undo()
     assert str(new_store.path) in str(caught.value)
     assert new_store.samples() == []
-    add_sample(new_store, cell)
-
-
-def test_other_write_errors_do_not_speak_of_room(tmp_path: Path) -> None:
+    add_sample(new_store, make_cell())
     with pytest.raises(RawStoreError, match="see to the folder's owner"):
         write_atomically(tmp_path / "absent" / "file", "x")
 
@@ -200,16 +175,15 @@ def test_a_damaged_manifest_is_refused(new_store: RawStore) -> None:
 
 
 def test_a_cell_that_came_back_keeps_its_digests_after_a_kill(campaign: Path) -> None:
-    cell = next(path.name for path in (campaign / "cells").iterdir())
-    wanted = {path.name for path in (campaign / "cells").iterdir()} - {cell}
-    assert aside.agree(campaign, wanted).set_aside == (cell,)
-    changed = campaign / "aside" / cell / "sample-01" / "workload" / "stdout.txt"
-    changed.write_text("changed meanwhile")
+    cell, *others = sorted(path.name for path in (campaign / "cells").iterdir())
+    assert aside.agree(campaign, set(others)).set_aside == (cell,)
+    name = "sample-01/workload/stdout.txt"
+    (campaign / "aside" / cell / name).write_text("changed meanwhile")
     # killed after the rename, before the manifest knew of it
     (campaign / "aside" / cell).rename(campaign / "cells" / cell)
     RawStore.open(campaign).recover()
-    name = f"cells/{cell}/sample-01/workload/stdout.txt"
-    assert name in {finding.path for finding in verify(campaign) if finding.code == "changed-file"}
+    changed = {finding.path for finding in verify(campaign) if finding.code == "changed-file"}
+    assert f"cells/{cell}/{name}" in changed
 
 
 def test_of_two_first_runs_of_one_name_the_second_is_refused_at_any_moment(
@@ -218,26 +192,21 @@ def test_of_two_first_runs_of_one_name_the_second_is_refused_at_any_moment(
     path = tmp_path / "night"
     path.mkdir()
     rmdir = Path.rmdir
-    refused: list[str] = []
+    tried: list[Future[None]] = []
 
     def second() -> None:
         path.mkdir(exist_ok=True)
-        try:
-            with RawStore(path).lock():
-                refused.append("no")
-        except RawStoreError as error:
-            refused.append(str(error))
-
-    other = threading.Thread(target=second, daemon=True)
+        with RawStore(path).lock():
+            pass
 
     def strike(folder: Path) -> None:
         rmdir(folder)
         if folder == path:
-            other.start()
-            other.join(0.5)
+            tried.append(threads.submit(second))
+            wait(tried, 0.5)
 
     monkeypatch.setattr(Path, "rmdir", strike)
-    with RawStore(path).lock():
+    with ThreadPoolExecutor() as threads, RawStore(path).lock():
         RawStore.create(path, campaign_yaml="", cluster_yaml="", environment={})
-        other.join(60)
-    assert ["is in use by process" in sentence for sentence in refused] == [True]
+        wait(tried, 60)
+    assert ["is in use by process" in str(other.exception()) for other in tried] == [True]

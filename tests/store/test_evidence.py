@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import lzma
 import shutil
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import call, patch
 
 import pytest
 
@@ -20,7 +19,7 @@ from glusterlab.store.digests import check_raw
 from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tables import build
 from tests.packed import digests_of, make_plain
-from tests.store.conftest import add_sample, make_cell, make_store
+from tests.store.conftest import add_sample, make_cell
 
 SAMPLE = f"cells/{make_cell().id}/sample-01"
 ARCHIVE = f"{SAMPLE}/{evidence.ARCHIVE}"
@@ -99,28 +98,18 @@ def test_more_evidence_than_is_read_again_stays_plain(tmp_path: Path, monkeypatc
     assert [path.name for path in tmp_path.iterdir()] == ["log.txt"]
 
 
-@pytest.mark.parametrize("step", ["write", "unlink"])
-def test_a_kill_while_packing_loses_that_sample_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
-    (tmp_path / "raw").mkdir()
-    store = make_store(tmp_path / "raw" / "small")
-    add_sample(store, make_cell())
-
+@pytest.mark.parametrize("step", [(evidence, "_write_member"), (Path, "unlink")])
+def test_a_kill_while_packing_loses_that_sample_alone(new_store: RawStore, step: tuple[object, str]) -> None:
     class Kill(BaseException):
         pass
 
-    def kill(*_: object, **__: object) -> None:
-        raise Kill
-
-    with monkeypatch.context() as patch:
-        patch.setattr(*((evidence, "_write_member") if step == "write" else (Path, "unlink")), kill)
-        patch.setattr("glusterlab.store.sample.SampleWriter.abandon", lambda _: None)
-        with pytest.raises(Kill):
-            add_sample(store, make_cell())
-    assert len(RawStore(store.path).recover()) == 1
-    assert [sample.sample for sample in store.samples()] == [1]
-    assert verify(store.path) == []
+    add_sample(new_store, make_cell())
+    abandon = patch("glusterlab.store.sample.SampleWriter.abandon")
+    with patch.object(*step, side_effect=Kill), abandon, pytest.raises(Kill):
+        add_sample(new_store, make_cell())
+    assert len(RawStore(new_store.path).recover()) == 1
+    assert [sample.sample for sample in new_store.samples()] == [1]
+    assert verify(new_store.path) == []
 
 
 def test_a_sample_that_was_not_listed_yet_is_listed_with_its_members(packed: Path) -> None:
@@ -131,29 +120,22 @@ def test_a_sample_that_was_not_listed_yet_is_listed_with_its_members(packed: Pat
     assert (packed / MANIFEST).read_text() == before
 
 
-class TestDigest:
-    def test_an_archive_is_read_again_only_when_it_was_touched(
-        self, packed: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        digest, known = check_raw(packed, {})
-        assert set(known) == set(Manifest.read(packed).digests)
-        read: list[Path] = []
-        monkeypatch.setattr("glusterlab.store.digests.member_digests", lambda path: read.append(path) or {})
+def test_an_archive_is_read_again_only_when_it_was_touched_and_its_changes_are_noticed(packed: Path) -> None:
+    digest, known = check_raw(packed, {})
+    assert set(known) == set(Manifest.read(packed).digests)
+    with patch("glusterlab.store.digests.member_digests", return_value={}) as read:
         assert check_raw(packed, known) == (digest, known)
-        assert read == []
+        assert read.mock_calls == []
         (packed / ARCHIVE).touch()
         with pytest.raises(RawStoreError, match="not as MANIFEST"):
             check_raw(packed, known)
-        assert read == [packed / ARCHIVE]
-
-    def test_a_changed_or_missing_archive_is_noticed(self, packed: Path) -> None:
-        _, known = check_raw(packed, {})
-        _rewrite(packed / ARCHIVE, {"log.txt": b"other"})
-        with pytest.raises(RawStoreError, match=r"not as MANIFEST.sha256 has it: .*log.txt"):
-            check_raw(packed, known)
-        (packed / ARCHIVE).unlink()
-        with pytest.raises(RawStoreError, match="not as MANIFEST"):
-            check_raw(packed, known)
+    assert read.mock_calls == [call(packed / ARCHIVE)]
+    _rewrite(packed / ARCHIVE, {"log.txt": b"other"})
+    with pytest.raises(RawStoreError, match=r"not as MANIFEST.sha256 has it: .*log.txt"):
+        check_raw(packed, known)
+    (packed / ARCHIVE).unlink()
+    with pytest.raises(RawStoreError, match="not as MANIFEST"):
+        check_raw(packed, known)
 
 
 def _rewrite(archive: Path, changes: dict[str, bytes | None]) -> None:
@@ -162,12 +144,14 @@ def _rewrite(archive: Path, changes: dict[str, bytes | None]) -> None:
     archive.write_bytes(_archive([(name, data) for name, data in sorted(members.items())]))
 
 
-def _archive(members: list[tuple[str, bytes]], change: Callable[[tarfile.TarInfo], None] = lambda _: None) -> bytes:
+def _archive(members: list[tuple[str, bytes]], **changed: object) -> bytes:
     found = b""
     for name, data in members:
         member = tarfile.TarInfo(name)
         member.size = len(data)
-        change(member)
+
+        for key, value in changed.items():
+            setattr(member, key, value)
         found += member.tobuf(tarfile.USTAR_FORMAT) + data + bytes(-len(data) % 512)
     return lzma.compress(found + bytes(1024))
 
@@ -185,18 +169,6 @@ def test_verify_tells_members_that_are_not_as_listed(
 ) -> None:
     _rewrite(packed / ARCHIVE, changes)
     assert {(finding.path, finding.code) for finding in verify(packed)} == found
-
-
-def _link(member: tarfile.TarInfo) -> None:
-    member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
-
-
-def _owned(member: tarfile.TarInfo) -> None:
-    member.uid = 1000
-
-
-def _folder(member: tarfile.TarInfo) -> None:
-    member.type = tarfile.DIRTYPE
 
 
 PLAIN = _archive([("a", b"x"), ("b", b"y" * 600)])
@@ -222,9 +194,9 @@ HOSTILE = {
     "itself": _archive([("evidence.tar.xz", b"")]),
     "beside": _archive([("workload/stdout.txt", b"")]),
     "file and folder": _archive([("a", b""), ("a/b", b"")]),
-    "a link": _archive([("a", b"")], _link),
-    "a folder": _archive([("a", b"")], _folder),
-    "an owner": _archive([("a", b"")], _owned),
+    "a link": _archive([("a", b"")], type=tarfile.SYMTYPE, linkname="/etc/passwd"),
+    "a folder": _archive([("a", b"")], type=tarfile.DIRTYPE),
+    "an owner": _archive([("a", b"")], uid=1000),
     "many members": _archive([(f"{number:05}", b"") for number in range(10_001)]),
 }
 
@@ -232,7 +204,7 @@ HOSTILE = {
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_archives_are_refused(packed: Path, case: str) -> None:
     (packed / ARCHIVE).write_bytes(HOSTILE[case])
-    assert (f"{ARCHIVE}", "bad-archive") in {(finding.path, finding.code) for finding in verify(packed)}
+    assert (ARCHIVE, "bad-archive") in {(finding.path, finding.code) for finding in verify(packed)}
     with pytest.raises(RawStoreError), evidence.unpacked(packed / SAMPLE):
         pass
 
@@ -240,10 +212,6 @@ def test_hostile_archives_are_refused(packed: Path, case: str) -> None:
 def test_a_bomb_is_refused_before_it_fills_the_disk(packed: Path) -> None:
     member = tarfile.TarInfo("a")
     member.size = 1 << 32
-    stream = io.BytesIO()
-    with lzma.open(stream, "wb") as file:
-        file.write(member.tobuf(tarfile.USTAR_FORMAT))
-        file.write(bytes(1 << 20))
-    (packed / ARCHIVE).write_bytes(stream.getvalue())
+    (packed / ARCHIVE).write_bytes(lzma.compress(member.tobuf(tarfile.USTAR_FORMAT) + bytes(1 << 20)))
     with pytest.raises(RawStoreError, match="holds more than"):
         evidence.digests(packed / ARCHIVE)

@@ -22,6 +22,10 @@ def read_events(folder: Path) -> list[Event]:
     return list(EventReader(folder).new())
 
 
+def messages(folder: Path) -> list[str]:
+    return [event.message for event in read_events(folder)]
+
+
 def test_people_get_lines_and_scripts_get_events(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.say("started volume x", sample=3)
@@ -41,9 +45,9 @@ def test_people_get_lines_and_scripts_get_events(tmp_path: Path) -> None:
 def test_a_log_of_an_older_release_is_read_and_goes_on_in_the_new_form(tmp_path: Path) -> None:
     old = [{"time": 1795172717.9, "message": "run of campaign x begins"}, {"time": 1795172718.0, "command": "sync"}]
     (tmp_path / "log.txt").write_text("".join(json.dumps(entry) + "\n" for entry in old))
-    assert [event.message for event in read_events(tmp_path)] == ["run of campaign x begins", ""]
+    assert messages(tmp_path) == ["run of campaign x begins", ""]
     Journal(tmp_path).say("the run begins")
-    assert [event.message for event in read_events(tmp_path)] == ["run of campaign x begins", "", "the run begins"]
+    assert messages(tmp_path) == ["run of campaign x begins", "", "the run begins"]
 
 
 def test_lines_alone_are_read_too(tmp_path: Path) -> None:
@@ -69,7 +73,7 @@ def test_a_line_that_a_full_disk_cut_spoils_no_later_one(tmp_path: Path) -> None
     for name in ("log.txt", "events.jsonl"):
         (tmp_path / name).write_text('{"time": 1, "message": "cut of')
     Journal(tmp_path).say("there is room again")
-    assert [event.message for event in read_events(tmp_path)] == ["there is room again"]
+    assert messages(tmp_path) == ["there is room again"]
 
 
 @pytest.mark.parametrize("damage", [b"\x00\xff", b"\x00\xff\n" * 3])
@@ -90,12 +94,10 @@ def test_the_command_says_what_it_could_not_read_and_that_there_is_nothing_to_sh
     Journal(tmp_path).say("all well")
     with (tmp_path / "events.jsonl").open("ab") as file:
         file.write(b"\xff\n")
-    shown = CliRunner().invoke(app, ["log", str(tmp_path)])
-    assert (shown.exit_code, shown.stdout[26:]) == (0, "INFO    all well\n")
-    assert shown.stderr == f"{tmp_path}/events.jsonl: 1 line is damaged and passed over\n"
-    shown = CliRunner().invoke(app, ["log", str(tmp_path), "--problems"])
-    assert (shown.exit_code, shown.stdout) == (0, "")
-    assert shown.stderr.endswith("passed over\nno problems\n")
+    damage = f"{tmp_path}/events.jsonl: 1 line is damaged and passed over\n"
+    for words, out, err in (((), "INFO    all well\n", damage), (("--problems",), "", damage + "no problems\n")):
+        shown = CliRunner().invoke(app, ["log", str(tmp_path), *words])
+        assert (shown.exit_code, shown.stdout[26:], shown.stderr) == (0, out, err)
 
 
 def test_a_folder_without_a_log_says_so(tmp_path: Path) -> None:
@@ -136,10 +138,7 @@ def test_since_takes_what_people_write(text: str, expected: str) -> None:
     assert since_when(text, NOW) == datetime.fromisoformat(expected).timestamp()
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["yesterday", "25:00", "", "5", "-3 h", "99999999 d", "9" * 400 + " h", "\u0668 h"],
-)
+@pytest.mark.parametrize("text", ["yesterday", "25:00", "", "5", "-3 h", "99999999 d", "9" * 400 + " h", "\u0668 h"])
 def test_since_refuses_what_is_no_moment(text: str) -> None:
     with pytest.raises(UsageError, match=r"--since .*: expected a duration"):
         since_when(text, NOW)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import shutil
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,10 @@ def _edit(path: Path, **changed: Any) -> None:
     path.write_text(dump_json({**json.loads(path.read_text()), **changed}))
 
 
+def _health(folder: Path, moment: str) -> Path:
+    return folder / "gluster" / moment / "health.json"
+
+
 def test_a_good_sample_is_valid(folder: Path) -> None:
     verdict = judge(folder, make_cell(), SERVERS, CLIENTS)
     assert (verdict.status, verdict.reasons) == ("valid", ())
@@ -54,24 +59,24 @@ def test_a_good_sample_is_valid(folder: Path) -> None:
 def test_the_pools_health(
     folder: Path, moment: str, changed: dict[str, Any], status: str, expected: tuple[str, str]
 ) -> None:
-    _edit(folder / "gluster" / moment / "health.json", **changed)
+    _edit(_health(folder, moment), **changed)
     assert _codes(folder) == (status, [expected])
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize(
-    ("host", "path", "free", "status"),
+    ("host", "free", "status"),
     [
-        ("client01", "/var/tmp/glusterlab", 1000, "failed"),
-        ("client01", "/var/tmp/glusterlab", 9 << 30, "valid"),
+        ("client01", 1000, "failed"),
+        ("client01", 9 << 30, "valid"),
         # a brick is full earlier, at one hundredth of its size: Gluster keeps that for itself
-        ("server01", "/bricks", 9 << 30, "failed"),
-        ("server01", "/bricks", 11 << 30, "valid"),
+        ("server01", 9 << 30, "failed"),
+        ("server01", 11 << 30, "valid"),
     ],
 )
-def test_a_full_file_system(folder: Path, moment: str, host: str, path: str, free: int, status: str) -> None:
-    space = {host: {path: {"free_bytes": free, "size_bytes": 1 << 40}}}
-    _edit(folder / "gluster" / moment / "health.json", space=space)
+def test_a_full_file_system(folder: Path, moment: str, host: str, free: int, status: str) -> None:
+    path = "/bricks" if host == "server01" else "/var/tmp/glusterlab"
+    _edit(_health(folder, moment), space={host: {path: {"free_bytes": free, "size_bytes": 1 << 40}}})
     assert _codes(folder) == (status, [("disk-full", host)] if status == "failed" else [])
 
 
@@ -83,12 +88,8 @@ def test_a_tool_that_met_a_full_disk_has_failed_whatever_it_reports(folder: Path
     assert (status, codes[0]) == ("failed", ("disk-full", "client01"))
 
 
-ONE, OTHER = ({"host": f"server0{n}", "path": "/bricks/b1", "online": True} for n in (1, 2))
+ONE, OTHER = ({"host": f"server0{n}", "path": "/bricks/b1", "online": True, "pid": n} for n in (1, 2))
 HOSTS = (*SERVERS, *CLIENTS)
-
-
-def _clocks(*without: str, **offsets: float) -> dict[str, float]:
-    return {host: offset for host, offset in {**dict.fromkeys(HOSTS, 0.01), **offsets}.items() if host not in without}
 
 
 def _drops(*without: str, **after: int) -> dict[str, dict[str, int]]:
@@ -97,67 +98,48 @@ def _drops(*without: str, **after: int) -> dict[str, dict[str, int]]:
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "skewed"),
+    [
+        ((None, None), (0.01, None), True),
+        ((-1.05, None), (-0.99, None), True),
+        # a clock that was set in the window: nothing but the offset was kept
+        ((-0.95, None), (0.95, None), True),
+        ((0.0, None), (0.05, None), False),
+        # a clock that is off all the time, and readings of which one was slow
+        ((0.7, (0.7, 0.72)), (0.0, (-0.2, 0.75)), False),
+        # what is nearest to zero says less than the bounds
+        ((-0.1, (-0.3, -0.1)), (-0.55, (-0.6, -0.55)), True),
+    ],
+)
+def test_a_clock_that_is_off_or_was_set(folder: Path, before: Any, after: Any, skewed: bool) -> None:
+    for moment, (offset, bounds) in (("before", before), ("after", after)):
+        offsets = dict.fromkeys(HOSTS, 0.01) | {"client02": offset}
+        known = {host: seconds for host, seconds in offsets.items() if seconds is not None}
+        _edit(_health(folder, moment), clock_offset_s=known, clock_bounds_s={"client02": bounds} if bounds else {})
+    assert _codes(folder) == (("invalid", [("clock-skew", "client02")]) if skewed else ("valid", []))
+
+
+@pytest.mark.parametrize(
     ("before", "after", "reasons"),
     [
-        (
-            {"link_changes": {"client01": 1, "client02": 3}},
-            {"link_changes": {"client01": 1, "client02": 5}},
-            ["link-lost on client02"],
-        ),
-        ({}, {"bricks": [{**ONE, "online": False}, OTHER]}, ["brick-offline on server01"]),
-        ({}, {"bricks": [ONE]}, ["brick-offline"]),
-        (
-            {"bricks": [{**ONE, "pid": 1}, {**OTHER, "pid": 2}]},
-            {"bricks": [{**ONE, "pid": 1}, {**OTHER, "pid": 9}]},
-            ["brick-offline on server02"],
-        ),
+        ({"link_changes": {"client02": 3}}, {"link_changes": {"client02": 5}}, [("link-lost", "client02")]),
+        ({"link_changes": {"client02": 5}}, {"link_changes": {"client02": 5}}, []),
+        ({}, {"bricks": [{**ONE, "online": False}, OTHER]}, [("brick-offline", "server01")]),
+        ({}, {"bricks": [ONE]}, [("brick-offline", None)]),
+        ({"bricks": [ONE, OTHER]}, {"bricks": [ONE, {**OTHER, "pid": 9}]}, [("brick-offline", "server02")]),
         # old samples have no process numbers
-        ({"bricks": [{**ONE, "pid": None}, OTHER]}, {"bricks": [{**ONE, "pid": 7}, {**OTHER, "pid": 7}]}, []),
+        ({"bricks": [{**ONE, "pid": None}, {**OTHER, "pid": None}]}, {"bricks": [ONE, OTHER]}, []),
+        ({"drop_caches": _drops("server02")}, {}, [("cache-not-dropped", "server02")]),
         # writing 1 instead of 3 drops the page cache only
-        (
-            {"drop_caches": _drops("server02", client01=5)},
-            {},
-            ["cache-not-dropped on server02", "cache-not-dropped on client01"],
-        ),
-        ({"clock_offset_s": _clocks("client01")}, {}, ["clock-skew on client01"]),
-        (
-            {"clock_offset_s": _clocks(server01=-1.05)},
-            {"clock_offset_s": _clocks(server01=-0.99)},
-            ["clock-skew on server01"],
-        ),
-        # a clock that was set in the window: nothing but the offset was kept
-        (
-            {"clock_offset_s": _clocks(client02=-0.95)},
-            {"clock_offset_s": _clocks(client02=0.95)},
-            ["clock-skew on client02"],
-        ),
-        ({"clock_offset_s": _clocks(client02=0.0)}, {"clock_offset_s": _clocks(client02=0.05)}, []),
-        # a clock that is off all the time, and readings of which one was slow
-        (
-            {"clock_offset_s": _clocks(client02=0.7), "clock_bounds_s": {"client02": (0.7, 0.72)}},
-            {"clock_offset_s": _clocks(client02=0.0), "clock_bounds_s": {"client02": (-0.2, 0.75)}},
-            [],
-        ),
-        # what is nearest to zero says less than the bounds
-        (
-            {"clock_offset_s": _clocks(client02=-0.1), "clock_bounds_s": {"client02": (-0.3, -0.1)}},
-            {"clock_offset_s": _clocks(client02=-0.55), "clock_bounds_s": {"client02": (-0.6, -0.55)}},
-            ["clock-skew on client02"],
-        ),
+        ({"drop_caches": _drops(client01=5)}, {}, [("cache-not-dropped", "client01")]),
     ],
 )
 def test_health_that_changed_or_lacks_something(
-    folder: Path, before: dict[str, Any], after: dict[str, Any], reasons: list[str]
+    folder: Path, before: dict[str, Any], after: dict[str, Any], reasons: list[Any]
 ) -> None:
-    _edit(folder / "gluster" / "before" / "health.json", **before)
-    _edit(folder / "gluster" / "after" / "health.json", **after)
-    status, found = _codes(folder)
-    assert [f"{code} on {host}" if host else code for code, host in found] == reasons
-    assert status == ("invalid" if reasons else "valid")
-
-
-def _bricks(path: Path) -> list[dict[str, Any]]:
-    return list(json.loads(path.read_text())["bricks"])
+    _edit(_health(folder, "before"), **before)
+    _edit(_health(folder, "after"), **after)
+    assert _codes(folder) == ("invalid" if reasons else "valid", reasons)
 
 
 def test_a_long_measurement_bears_more_of_a_clock() -> None:
@@ -167,10 +149,11 @@ def test_a_long_measurement_bears_more_of_a_clock() -> None:
 
 
 def _connect(folder: Path, moment: str, *connections: tuple[str | None, int, int], **bricks: int | bool) -> None:
-    path = folder / "gluster" / moment / "health.json"
+    path = _health(folder, moment)
+    known = json.loads(path.read_text())["bricks"]
     _edit(
         path,
-        bricks=[{**brick, "pid": 7, "port": 49152, **bricks} for brick in _bricks(path)],
+        bricks=[{**brick, "pid": 7, "port": 49152, **bricks} for brick in known],
         connections={"client01": [dict(zip(("host", "port", "socket"), each, strict=True)) for each in connections]},
     )
 
@@ -203,24 +186,20 @@ def test_a_brick_is_known_by_its_port_where_its_server_is_not(folder: Path) -> N
     assert _codes(folder) == ("invalid", [("link-lost", "client01")])
     _connect(folder, "before", ("server01", 2049, 2))
     assert _codes(folder) == ("valid", [])
+    # as it was judged before there were connections
+    _connect(folder, "before", S1)
+    _edit(_health(folder, "after"), connections={})
+    assert _codes(folder) == ("valid", [])
 
 
 def test_a_connection_that_ends_with_its_brick_or_its_mount_is_no_second_reason(folder: Path) -> None:
     _connect(folder, "before", S1, S2)
-    _connect(folder, "after", online=False)
-    assert {code for code, _ in _codes(folder)[1]} == {"brick-offline"}
-    _connect(folder, "after", online=True, pid=8)
-    assert {code for code, _ in _codes(folder)[1]} == {"brick-offline"}
+    for ended in ({"online": False}, {"online": True, "pid": 8}):
+        _connect(folder, "after", **ended)
+        assert {code for code, _ in _codes(folder)[1]} == {"brick-offline"}
     _connect(folder, "after")
-    _edit(folder / "gluster" / "after" / "health.json", mounts={"client01": "dead"})
+    _edit(_health(folder, "after"), mounts={"client01": "dead"})
     assert _codes(folder) == ("failed", [("pool-unhealthy", "client01")])
-
-
-def test_a_sample_without_connections_is_judged_as_before(folder: Path) -> None:
-    _connect(folder, "before", S1)
-    _connect(folder, "after")
-    _edit(folder / "gluster" / "after" / "health.json", connections={})
-    assert _codes(folder) == ("valid", [])
 
 
 def test_a_sample_that_cannot_be_judged_is_judged_by_its_failure(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,42 +216,32 @@ def test_telemetry_missing_damaged_or_short(folder: Path) -> None:
     (telemetry / "server01.csv.xz").unlink()
     (telemetry / "server02.csv.xz").write_bytes(b"no xz")
     for host, span in (("client01", (START, END - 8)), ("client02", (START + 10, END))):
-        import lzma
-
         (telemetry / f"{host}.csv.xz").write_bytes(lzma.compress(sadf_text(host, *span).encode()))
-    assert _codes(folder) == (
-        "invalid",
-        [
-            ("telemetry-missing", "server01"),
-            ("telemetry-missing", "server02"),
-            ("telemetry-short", "client01"),
-            ("telemetry-short", "client02"),
-        ],
-    )
+    missing = [("telemetry-missing", server) for server in SERVERS]
+    short = [("telemetry-short", client) for client in CLIENTS[:2]]
+    assert _codes(folder) == ("invalid", [*missing, *short])
 
 
-def test_the_deadline_and_the_exit_code(folder: Path) -> None:
-    command = folder / "workload" / "command.json"
-    _edit(command, exit_code=1)
-    assert _codes(folder) == ("failed", [("tool-failed", "client01")])
-    _edit(command, exit_code=None)
-    assert _codes(folder) == ("failed", [("tool-timeout", "client01")])
+@pytest.mark.parametrize(("code", "reason"), [(1, "tool-failed"), (None, "tool-timeout")])
+def test_the_deadline_and_the_exit_code(folder: Path, code: int | None, reason: str) -> None:
+    _edit(folder / "workload" / "command.json", exit_code=code)
+    assert _codes(folder) == ("failed", [(reason, "client01")])
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("name", "status", "reason"),
     [
-        ("full-disk.txt", ("failed", "tool-failed")),
-        ("killed-child.txt", ("invalid", "tool-incomplete")),
-        ("cluster-no-input.txt", ("failed", "tool-failed")),
-        ("cluster-read.txt", ("failed", "tool-failed")),
+        ("full-disk.txt", "failed", "tool-failed"),
+        ("killed-child.txt", "invalid", "tool-incomplete"),
+        ("cluster-no-input.txt", "failed", "tool-failed"),
+        ("cluster-read.txt", "failed", "tool-failed"),
     ],
 )
-def test_output_that_is_no_result_in_spite_of_exit_code_0(folder: Path, name: str, expected: tuple[str, str]) -> None:
+def test_output_that_is_no_result_in_spite_of_exit_code_0(folder: Path, name: str, status: str, reason: str) -> None:
     shutil.copy(DATA / "iozone" / name, folder / "workload" / "stdout.txt")
-    status, reasons = _codes(folder)
-    assert status == expected[0]
-    assert expected[1] in {code for code, _ in reasons}
+    found, reasons = _codes(folder)
+    assert found == status
+    assert reason in {code for code, _ in reasons}
 
 
 def test_what_the_runner_ran_into(folder: Path) -> None:
@@ -285,12 +254,9 @@ def test_what_the_runner_ran_into(folder: Path) -> None:
     assert _codes(folder) == ("failed", [("controller-error", None)])
 
 
-def test_health_that_is_not_known(folder: Path) -> None:
-    (folder / "gluster" / "before" / "health.json").write_text('{"peers": {}}')
+def test_health_that_is_not_known_and_an_empty_folder_are_judged_too(folder: Path, tmp_path: Path) -> None:
+    _health(folder, "before").write_text('{"peers": {}}')
     status, reasons = _codes(folder)
     assert (status, [code for code, _ in reasons]) == ("failed", ["controller-error"])
-
-
-def test_an_empty_folder_is_judged_too(tmp_path: Path) -> None:
     verdict = judge(tmp_path, make_cell(), SERVERS, CLIENTS)
     assert (verdict.status, verdict.result) == ("failed", None)

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
@@ -21,7 +22,7 @@ from glusterlab.store.campaign import RawStore
 from glusterlab.store.manifest import MANIFEST
 from glusterlab.store.remote import fetch
 from glusterlab.tables import build as tables
-from tests.store.conftest import add_sample, make_cell
+from tests.store.conftest import add_sample, files, make_cell
 
 URL = "memory://lab/raw/small"
 
@@ -37,26 +38,33 @@ def memory() -> Iterator[MemoryFileSystem]:
 @pytest.fixture
 def there(memory: MemoryFileSystem, campaign: Path, packed: Path) -> MemoryFileSystem:
     """A campaign in memory, half of its samples with packed evidence, and what a run left beside them."""
-    cell = make_cell().id
-    shutil.rmtree(campaign / "cells" / cell)
-    shutil.copytree(packed / "cells" / cell, campaign / "cells" / cell)
+    cell = campaign / "cells" / make_cell().id
+    shutil.rmtree(cell)
+    shutil.copytree(packed / "cells" / cell.name, cell)
     (campaign / "log.txt").write_text("2026-11-22 10:00:00 +0000 INFO    started\n")
-    (campaign / "cells" / cell / ".sample-03.partial").mkdir()
-    (campaign / "cells" / cell / ".sample-03.partial" / "x").write_text("half")
+    (cell / ".sample-03.partial").mkdir()
+    (cell / ".sample-03.partial" / "x").write_text("half")
     memory.put(str(campaign), "/lab/raw/small", recursive=True)
     return memory
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return {name: data for name, data in found.items() if name != ".lock" and ".partial" not in name}
+def interrupt(here: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    """Begin to fetch it, and stop."""
+
+    def stop(done: int, of: int) -> None:
+        if done >= after:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(remote, "_AT_ONCE", 10)
+    with pytest.raises(KeyboardInterrupt):
+        fetch(URL, here, stop)
+    assert not here.exists()
 
 
 @pytest.mark.usefixtures("there")
 def test_all_of_a_campaign_comes_here_and_works_as_the_folder(campaign: Path, tmp_path: Path) -> None:
     here = tmp_path / "here" / "small"
-    fetched, kept = fetch(URL, here)
-    assert (fetched, kept) == (len(files(campaign)) - 1, 0)
+    assert fetch(URL, here) == (len(files(campaign)) - 1, 0)
     assert files(here) == files(campaign)
     assert verify(here) == []
     assert len(tables.load(here).samples) == 6
@@ -65,26 +73,13 @@ def test_all_of_a_campaign_comes_here_and_works_as_the_folder(campaign: Path, tm
         fetch(URL, here)
 
 
-def test_an_interrupted_fetch_goes_on(there: MemoryFileSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("there")
+def test_an_interrupted_fetch_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = tmp_path / "here" / "small"
-    monkeypatch.setattr(remote, "_AT_ONCE", 10)
-
-    def stop(done: int, of: int) -> None:
-        if done >= 30:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        fetch(URL, here, stop)
-    assert not here.exists()
-    seen: list[str] = []
-    get = MemoryFileSystem.get
-
-    def spy(self: Any, names: list[str], targets: list[str]) -> None:
-        seen.extend(names)
-        get(self, names, targets)
-
-    monkeypatch.setattr(MemoryFileSystem, "get", spy)
-    fetched, kept = fetch(URL, here)
+    interrupt(here, monkeypatch, after=30)
+    with patch.object(MemoryFileSystem, "get", autospec=True, side_effect=MemoryFileSystem.get) as get:
+        fetched, kept = fetch(URL, here)
+    seen = [name for call in get.call_args_list for name in call.args[1]]
     assert (kept, len(seen)) == (30, fetched + 1)
     assert verify(here) == []
     assert [path.name for path in here.parent.iterdir()] == ["small"]
@@ -110,12 +105,7 @@ def test_what_is_damaged_there_never_gets_the_campaigns_name(
 def test_a_campaign_that_goes_on_meanwhile_comes_as_its_last_manifest_has_it(
     there: MemoryFileSystem, campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stop(*_: int) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(remote, "_AT_ONCE", 50)
-    with pytest.raises(KeyboardInterrupt):
-        fetch(URL, tmp_path / "small", stop)
+    interrupt(tmp_path / "small", monkeypatch, after=50)
     shutil.rmtree(campaign / "cells" / make_cell().id / ".sample-03.partial")
     add_sample(RawStore.open(campaign), make_cell(), repeat=3)
     there.rm("/lab/raw/small", recursive=True)
@@ -166,7 +156,7 @@ def test_the_command_brings_it_below_raw(tmp_path: Path, monkeypatch: pytest.Mon
     assert (tmp_path / "raw" / "raw" / "small" / "campaign.yaml").is_file()
 
 
-def test_all_else_names_the_command(tmp_path: Path) -> None:
-    for use in (tables.load, tables.write, open_section):
-        with pytest.raises(UsageError, match="expected a path of this machine; `glusterlab fetch URL` brings"):
-            use("s3://bucket/raw/night")
+@pytest.mark.parametrize("use", [tables.load, tables.write, open_section])
+def test_all_else_names_the_command(use: Any) -> None:
+    with pytest.raises(UsageError, match="expected a path of this machine; `glusterlab fetch URL` brings"):
+        use("s3://bucket/raw/night")

@@ -12,7 +12,7 @@ from glusterlab.errors import GlusterlabError, ParseError, UsageError
 from glusterlab.store.campaign import RawStore
 from glusterlab.tables import build as tables
 from tests.store import dask_cluster
-from tests.store.conftest import add_sample, make_cell
+from tests.store.conftest import add_sample, files, make_cell
 from tests.store.dask_cluster import DaskCluster
 
 # the client's own threads may still be closing connections when a test ends
@@ -25,21 +25,11 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
         yield running
 
 
-def _bytes(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.startswith(".")
-    }
-
-
 def test_tables_are_the_same_as_of_this_machine(campaign: Path, tmp_path: Path, dask: DaskCluster) -> None:
     here = tables.write(campaign, tmp_path / "here")
     there = tables.write(campaign, tmp_path / "there", scheduler=dask.address)
-    assert here is not None
-    assert there is not None
-    assert here.made == there.made == 6
-    assert _bytes(tmp_path / "here") == _bytes(tmp_path / "there")
+    assert [written.made for written in (here, there) if written] == [6, 6]
+    assert files(tmp_path / "here") == files(tmp_path / "there")
 
 
 def test_an_error_of_a_worker_is_the_one_of_this_machine(campaign: Path, dask: DaskCluster) -> None:
@@ -52,22 +42,17 @@ def test_a_worker_that_dies_costs_its_jobs_and_not_the_rest(campaign: Path, tmp_
     store = RawStore.open(campaign)
     for repeat in range(3, 20):
         add_sample(store, make_cell(), repeat)
-    here = tables.write(campaign, tmp_path / "here")
-    folder = tmp_path / "dask"
-    folder.mkdir()
-    with dask_cluster.cluster(folder) as running:
+    tables.write(campaign, tmp_path / "here")
+    with dask_cluster.cluster(tmp_path / "dask") as running:
 
         def kill(done: int, of: int) -> None:
             if done == 2:
                 running.workers[0].send_signal(signal.SIGKILL)
 
-        there = tables.write(campaign, tmp_path / "there", scheduler=running.address, progress=kill)
+        assert tables.write(campaign, tmp_path / "there", scheduler=running.address, progress=kill)
         assert running.workers[0].wait(10) == -signal.SIGKILL
         assert running.workers[1].poll() is None
-    assert here is not None
-    assert there is not None
-    assert there.rows == here.rows
-    assert _bytes(tmp_path / "here") == _bytes(tmp_path / "there")
+    assert files(tmp_path / "here") == files(tmp_path / "there")
 
 
 @pytest.mark.parametrize(
@@ -86,9 +71,7 @@ def test_an_address_without_a_scheduler_is_refused(campaign: Path, address: str,
 
 
 def test_a_scheduler_that_goes_away_is_told_in_a_sentence(campaign: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "dask"
-    folder.mkdir()
-    with dask_cluster.cluster(folder) as running:
+    with dask_cluster.cluster(tmp_path / "dask") as running:
 
         def kill(done: int, of: int) -> None:
             running.scheduler.kill()
@@ -107,7 +90,5 @@ def test_a_worker_with_another_library_is_refused(
 
 
 def test_a_scheduler_without_workers_is_refused(campaign: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "dask"
-    folder.mkdir()
-    with dask_cluster.cluster(folder, workers=0) as running, pytest.raises(UsageError, match="expected workers"):
+    with dask_cluster.cluster(tmp_path / "dask", 0) as running, pytest.raises(UsageError, match="expected workers"):
         tables.write(campaign, scheduler=running.address)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Self
 from uuid import uuid4
 
 import pytest
@@ -28,10 +28,17 @@ def _relist(root: Path, name: str) -> None:
     (root / MANIFEST).write_text(Manifest({**digests, name: file_digest(root / name)}).text)
 
 
-def _edit_json(root: Path, name: str, change: Callable[[dict[str, object]], None]) -> None:
-    data = json.loads((root / name).read_text())
-    change(data)
-    (root / name).write_text(dump_json(data))
+def _set(**values: object) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        path.write_text(dump_json({**json.loads(path.read_text()), **values}))
+
+    return change
+
+
+def _edit(root: Path, name: str, **values: object) -> None:
+    """Change a file of JSON, and its line in the manifest."""
+    _set(**values)(root / name)
+    _relist(root, name)
 
 
 def _found(root: Path) -> dict[str, set[str]]:
@@ -56,10 +63,6 @@ def _flip(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[10] ^= 1
     path.write_bytes(data)
-
-
-def _set(**values: object) -> Callable[[Path], None]:
-    return lambda path: _edit_json(path.parent, path.name, lambda data: data.update(values))
 
 
 def _more_workers(path: Path) -> None:
@@ -103,68 +106,52 @@ def test_each_kind_of_damage_is_told_also_when_the_manifest_was_edited_with_it(
 
 
 def test_other_reasons_than_recorded(campaign: Path) -> None:
-    health, name = f"{SAMPLE}/gluster/before/health.json", f"{SAMPLE}/sample.json"
-    _edit_json(campaign, health, lambda data: data.update(heal_pending=7))
+    _edit(campaign, f"{SAMPLE}/gluster/before/health.json", heal_pending=7)
     reason = {"code": "clock-skew", "message": "5 s", "host": None}
-    _edit_json(campaign, name, lambda data: data.update(status="invalid", reasons=[reason]))
-    _relist(campaign, health)
-    _relist(campaign, name)
-    assert _found(campaign) == {name: {"reasons-differ"}}
+    _edit(campaign, RECORD, status="invalid", reasons=[reason])
+    assert _found(campaign) == {RECORD: {"reasons-differ"}}
 
 
-def test_manifest_damaged_or_gone(campaign: Path) -> None:
+def test_manifest_damaged_or_gone_and_no_campaign(campaign: Path, tmp_path: Path) -> None:
     (campaign / MANIFEST).write_text("nothing\n")
     assert _found(campaign) == {MANIFEST: {"bad-manifest"}}
     (campaign / MANIFEST).unlink()
     assert _found(campaign)[MANIFEST] == {"bad-manifest"}
-
-
-def test_no_campaign(tmp_path: Path) -> None:
     with pytest.raises(RawStoreError, match="expected a campaign's folder"):
         verify(tmp_path)
 
 
 def test_a_warmup_mark_that_does_not_fit_the_round(campaign: Path) -> None:
-    _edit_json(campaign, f"{SAMPLE}/sample.json", lambda sample: sample.update(warmup=True))
-    _relist(campaign, f"{SAMPLE}/sample.json")
-    assert _found(campaign) == {f"{SAMPLE}/sample.json": {"warmup-differs"}}
-    _edit_json(campaign, f"{SAMPLE}/sample.json", lambda sample: sample.update(round=0))
-    _relist(campaign, f"{SAMPLE}/sample.json")
+    _edit(campaign, RECORD, warmup=True)
+    assert _found(campaign) == {RECORD: {"warmup-differs"}}
+    _edit(campaign, RECORD, round=0)
     assert _found(campaign) == {}
-    _edit_json(campaign, f"{SAMPLE}/sample.json", lambda sample: sample.update(warmup=False))
-    _relist(campaign, f"{SAMPLE}/sample.json")
-    assert _found(campaign) == {f"{SAMPLE}/sample.json": {"warmup-differs"}}
+    _edit(campaign, RECORD, warmup=False)
+    assert _found(campaign) == {RECORD: {"warmup-differs"}}
 
 
 def test_a_repeat_that_would_count_twice(campaign: Path) -> None:
     second = f"cells/{CELL}/sample-02/sample.json"
-    _edit_json(campaign, second, lambda sample: sample.update(repeat=1, round=1))
-    _relist(campaign, second)
+    _edit(campaign, second, repeat=1, round=1)
     assert _found(campaign) == {second: {"doubled-sample"}}
-    _edit_json(campaign, second, lambda sample: sample.update(round=0, warmup=True))
-    _relist(campaign, second)
+    _edit(campaign, second, round=0, warmup=True)
     assert _found(campaign) == {}
 
 
-class Listing(list[os.DirEntry[str]]):
+class Listing(Iterator[os.DirEntry[str]], AbstractContextManager["Listing"]):
     """What a folder held when it was listed, as `os.scandir` gives it."""
 
+    def __init__(self, entries: Iterable[os.DirEntry[str]]) -> None:
+        self.entries = iter(list(entries))
+
     def __next__(self) -> os.DirEntry[str]:
-        if not self:
-            raise StopIteration
-        return self.pop(0)
-
-    def __iter__(self) -> Iterator[os.DirEntry[str]]:
-        return self
-
-    def __enter__(self) -> Self:
-        return self
+        return next(self.entries)
 
     def __exit__(self, *error: object) -> None:
-        self.clear()
+        self.close()
 
     def close(self) -> None:
-        self.clear()
+        self.entries = iter(())
 
 
 def test_a_run_that_is_at_work_does_not_disturb(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,17 +11,11 @@ from glusterlab.errors import TestbedError
 from glusterlab.testbed import cgroups, local, state
 
 
-def test_output_and_standard_input() -> None:
+def test_output_and_failure() -> None:
     assert local.run(["cat"], stdin="bytes\n") == "bytes\n"
-
-
-def test_failure_names_command_code_and_last_lines() -> None:
     with pytest.raises(TestbedError, match=r"'sh -c .*' ended with code 3: why"):
         local.run(["sh", "-c", "echo why >&2; exit 3"])
     assert local.run(["sh", "-c", "echo all the same; exit 3"], check=False) == "all the same\n"
-
-
-def test_missing_command_is_named() -> None:
     with pytest.raises(TestbedError, match="'no-such-command' is not installed"):
         local.run(["no-such-command"])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -76,35 +77,38 @@ def test_limits_are_hardware_over_scale() -> None:
 
 def _state(folder: Path, **changed: object) -> state.State:
     options = TestbedOptions(**changed)  # type: ignore[arg-type]
-    made = []
-    for host in options.server_names:
-        for kind, points in disks.mount_points(options).items():
-            made += [
-                disks.Disk(host, kind, f"/dev/loop{len(made) + n}", "7:1", point) for n, point in enumerate(points)
-            ]
+    points = [(kind, point) for kind, found in disks.mount_points(options).items() for point in found]
+    places = [(host, *place) for host in options.server_names for place in points]
+    made = [disks.Disk(host, kind, f"/dev/loop{n}", "7:1", point) for n, (host, kind, point) in enumerate(places)]
     return state.State(folder, options, made)
 
 
 def test_cluster_file_is_one_that_the_suite_reads(tmp_path: Path) -> None:
-    made = _state(tmp_path)
     path = tmp_path / "cluster.yaml"
     with path.open("w", encoding="utf-8") as stream:
-        YAML().dump(state.cluster_specification(made), stream)
+        YAML().dump(state.cluster_specification(_state(tmp_path)), stream)
     (tmp_path / "ssh_config").touch()
     cluster = load_cluster(path)
     assert cluster.is_testbed
-    assert len(cluster.servers) == 6
-    assert len(cluster.clients) == 12
-    assert len(cluster.servers) * cluster.hardware.disks_per_server == 72
-    assert len(cluster.servers[0].devices) == 13
+    assert (len(cluster.servers), len(cluster.clients)) == (6, 12)
+    assert (len(cluster.servers[0].devices), cluster.hardware.disks_per_server) == (13, 12)
     assert cluster.backing("raid6").disks_per_brick == ARRAY_DISKS
     assert cluster.scale_model("small-file").operations
 
 
-@pytest.mark.parametrize("text", ["", "slow", "=4", "slow=4,ops", "slow=-4"])
-def test_a_model_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="expected NAME=SCALE"):
-        parse_model(text)
+@pytest.mark.parametrize(
+    ("parse", "form", "text"),
+    [
+        *((parse_model, "NAME=SCALE", text) for text in ("", "slow", "=4", "slow=4,ops", "slow=-4")),
+        *(
+            (parse_slow_disk, "SERVER:DISK=TIMES", text)
+            for text in ("", "server01:d01", "server01=6", "server01:d01=x")
+        ),
+    ],
+)
+def test_a_model_or_slow_disk_that_is_none_is_refused(parse: Callable[[str], object], form: str, text: str) -> None:
+    with pytest.raises(UsageError, match=f"expected {form}"):
+        parse(text)
 
 
 def test_further_models_are_offered_and_kept(tmp_path: Path) -> None:
@@ -114,12 +118,6 @@ def test_further_models_are_offered_and_kept(tmp_path: Path) -> None:
     found = state.cluster_specification(made)["scale_models"]
     assert found["small-fast"] == {"scale": 10.0, "operations": True}
     assert found["slow"] == {"scale": 400.0, "operations": False}
-
-
-@pytest.mark.parametrize("text", ["", "server01:d01", "server01=6", "server01:d01=x"])
-def test_a_slow_disk_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="expected SERVER:DISK=TIMES"):
-        parse_slow_disk(text)
 
 
 def test_one_disk_is_slower_than_its_like_and_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,30 +153,34 @@ def test_dense_servers_stand_for_standard_ones_too(tmp_path: Path) -> None:
     assert found["scale_models"]["medium-file"] == {"scale": 240.0, "operations": False}
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"schema_version": 1, "options": {"x": 1}, "disks": []}'])
-def test_damaged_state_says_how_to_remove_it(tmp_path: Path, content: str) -> None:
-    (tmp_path / "state.json").write_text(content)
-    with pytest.raises(TestbedError, match=r"state\.json is damaged, or of another glusterlab .*testbed down"):
-        state.State.load(tmp_path)
+DAMAGED = ("", "{", "[]", "{}", '{"schema_version": 1, "options": {"x": 1}, "disks": []}')
 
 
-def test_state_that_is_newer_or_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TestbedError, match="glusterlab testbed up"):
-        state.State.load(tmp_path)
-    (tmp_path / "state.json").write_text('{"schema_version": 99}')
-    with pytest.raises(TestbedError, match="newer glusterlab"):
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        *((text, r"state\.json is damaged, or of another glusterlab .*testbed down") for text in DAMAGED),
+        ('{"schema_version": 99}', "newer glusterlab"),
+        (None, "glusterlab testbed up"),
+    ],
+)
+def test_state_that_is_damaged_newer_or_not_there_is_refused(tmp_path: Path, content: str | None, said: str) -> None:
+    if content is not None:
+        (tmp_path / "state.json").write_text(content)
+    with pytest.raises(TestbedError, match=said):
         state.State.load(tmp_path)
 
 
 def test_default_cluster_is_that_of_the_only_testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(tmp_path))
-    assert state.default_cluster_file() is None
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "one/cluster.yaml").touch()
-    assert state.default_cluster_file() == tmp_path / "one/cluster.yaml"
-    (tmp_path / "two/cluster.yaml").touch()
-    assert state.default_cluster_file() is None
+    files = [tmp_path / name / "cluster.yaml" for name in ("one", "two")]
+    for file in files:
+        file.parent.mkdir()
+    found = [state.default_cluster_file()]
+    for file in files:
+        file.touch()
+        found.append(state.default_cluster_file())
+    assert found == [None, files[0], None]
     assert state.running() == ["one", "two"]
 
 
@@ -206,9 +208,7 @@ def test_tree_changes_with_its_packages(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_missing_parts_get_a_sentence_each(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local.platform, "system", lambda: "Darwin")
-    assert local.problems() == [
-        "a testbed needs Linux (network namespaces, loop devices, FUSE); this is Darwin",
-    ]
+    assert [problem.endswith("; this is Darwin") for problem in local.problems()] == [True]
     monkeypatch.setattr(local.platform, "system", lambda: "Linux")
     monkeypatch.setattr(local.os, "geteuid", lambda: 1000)
     assert "needs root" in local.problems()[0]
@@ -216,8 +216,7 @@ def test_missing_parts_get_a_sentence_each(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(local.shutil, "which", lambda _: None)
     monkeypatch.setattr(local.Path, "exists", lambda _: False)
     found = " ".join(local.problems())
-    for what in ("losetup", "lxcfs", "/dev/fuse", "/dev/loop-control"):
-        assert what in found
+    assert [what for what in ("losetup", "lxcfs", "/dev/fuse", "/dev/loop-control") if what not in found] == []
     with pytest.raises(TestbedError, match="lxcfs"):
         local.require()
 
@@ -233,11 +232,11 @@ def test_no_debootstrap_says_what_to_install(tmp_path: Path, monkeypatch: pytest
 def test_status_tells_scripts_the_cluster_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, up: bool) -> None:
     monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(tmp_path))
     monkeypatch.setattr("glusterlab.testbed.lifecycle.status", lambda _: [HostStatus("server01", "10.0.0.1", up, 3)])
-    shown = CliRunner().invoke(app, ["testbed", "status", "--name", "older", "--json"])
+    command, file = ["testbed", "status", "--name", "older"], str(tmp_path / "older" / "cluster.yaml")
+    shown = CliRunner().invoke(app, [*command, "--json"])
     assert shown.exit_code == (0 if up else 1)
-    found = json.loads(shown.stdout)
-    assert found["cluster"] == str(tmp_path / "older" / "cluster.yaml")
-    assert found["hosts"] == [{"name": "server01", "address": "10.0.0.1", "running": up, "processes": 3}]
-    plain = CliRunner().invoke(app, ["testbed", "status", "--name", "older"])
-    assert str(tmp_path / "older" / "cluster.yaml") in plain.stderr
+    host = {"name": "server01", "address": "10.0.0.1", "running": up, "processes": 3}
+    assert {name: json.loads(shown.stdout)[name] for name in ("cluster", "hosts")} == {"cluster": file, "hosts": [host]}
+    plain = CliRunner().invoke(app, command)
+    assert file in plain.stderr
     assert plain.stdout.split()[-4:] == ["server01", "10.0.0.1", "up" if up else "down", "3"]
