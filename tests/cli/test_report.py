@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from glusterlab.cli.check import show_check
 from glusterlab.cli.console import show
 from glusterlab.cli.reproduce import show_event, show_reproduce, show_tables
 from glusterlab.cli.run import show_plan, show_run
 from glusterlab.cli.store import show_status, show_verify
-from glusterlab.hosts.check import Finding as CheckFinding
 from glusterlab.reproduce.reproduce import Failure, Progress, ReproduceSummary
 from glusterlab.run.plan import build_plan, estimate
 from glusterlab.run.progress import RunSummary
@@ -42,16 +39,6 @@ def both(capsys: Captured, show: Callable[..., None], *words: Any, **more: Any) 
     return lines, json.loads(captured.out)
 
 
-def test_check_says_the_verdict_and_what_to_do(capsys: Captured) -> None:
-    host = CheckFinding("s1", "ok", "clock", "is 3 s ahead", "start chronyd")
-    show_check([host, replace(host, host="s2", level="error"), replace(host, level="warning")], as_json=False)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[1] == "error    s2    is 3 s ahead  start chronyd"
-    assert lines[-1] == "not fit to measure: 1 error, 1 warning"
-    show_check([host], as_json=False)
-    assert capsys.readouterr().out == "inspected and fine: clock\nfit to measure: 0 errors, 0 warnings\n"
-
-
 def test_run_ends_with_counts_problems_and_advice(capsys: Captured) -> None:
     counts = {"total": 8, "valid": 6, "invalid": 0, "failed": 1, "left": 1, "executed": 7, "seconds": 250.0}
     more = {"problems": ("w1 repeat 2: tool-failed",), "not_runnable": 4, "not_runnable_reasons": ("no checkout",)}
@@ -67,17 +54,6 @@ def test_run_ends_with_counts_problems_and_advice(capsys: Captured) -> None:
     assert (found["failed"], found["path"], found["exit_code"]) == (1, "raw/small", 130)
 
 
-def test_status_shows_each_cell_and_the_whole(capsys: Captured) -> None:
-    cell = CellStatus(CELL, wanted=3, valid=1, spent=1, invalid=2, failed=0)
-    lines, found = both(capsys, show_status, CampaignStatus("small", (cell,), not_runnable=4))
-    assert lines[0].split() == ["cell", "valid", "of", "left", "given", "up", "invalid"]
-    assert lines[1].split() == [CELL.id, "1", "3", "1", "1", "2"]
-    assert "1 of 3 samples valid, 1 left, 1 given up" in lines[-1]
-    assert "4 cells not runnable" in lines[-1]
-    assert found["complete"] is False
-    assert found["total"]["left"] == found["cells"][0]["left"] == 1
-
-
 def test_status_says_how_sure_the_cells_are_and_what_went_wrong(capsys: Captured) -> None:
     def cell(values: list[float], decision: Any, **numbers: int) -> CellStatus:
         interval = Interval("throughput_bytes_per_s", mean_interval(values))
@@ -86,8 +62,8 @@ def test_status_says_how_sure_the_cells_are_and_what_went_wrong(capsys: Captured
 
     cells = (cell([99e6, 100e6, 101e6], "reached", wanted=3), cell([50e6, 60e6], "going-on", failed=1))
     failures = [failed("host-unreachable", f"c{n}", 1, n, end=100.0 + n) for n in range(1, 7)]
-    told = {"reasons": count_reasons(failures), "failures": last_failures(failures)}
-    status = CampaignStatus("small", cells, 0, **told, repeats=Repeats(min=3, max=10, half_width=0.05))
+    told: dict[str, Any] = {"not_runnable": 4, "reasons": count_reasons(failures), "failures": last_failures(failures)}
+    status = CampaignStatus("small", cells, **told, repeats=Repeats(min=3, max=10, half_width=0.05))
     lines, found = both(capsys, show_status, status)
     heading = ["cell", "valid", "of", "left", "failed", "warm-up", "mean", "95", "%", "target"]
     assert lines[0].split() == heading
@@ -99,6 +75,8 @@ def test_status_says_how_sure_the_cells_are_and_what_went_wrong(capsys: Captured
     assert f"cells/{CELL.id}/x, repeat 1, attempt 6: failed: host-unreachable on c6: x" in text
     assert lines[-2].startswith("target ± 5 % of the mean by 3 to 10 repeats: 1 cell reached it, 0 ended without, 1 ")
     assert lines[-1].startswith("small: 5 of 13 samples valid, at most 8 left; 0 executions invalid, 1 failed; 2 of ")
+    assert "4 cells not runnable" in lines[-1]
+    assert (found["complete"], found["total"]["left"], found["cells"][0]["left"]) == (False, 8, 0)
     assert found["cells"][0]["interval"]["half_width"] == pytest.approx(0.02484, abs=1e-5)
     assert found["cells"][1]["interval"]["low"] is None
     assert [each["decision"] for each in found["cells"]] == ["reached", "going-on"]

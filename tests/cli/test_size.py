@@ -84,8 +84,7 @@ def test_of_two_tools_the_one_with_more_samples_counts_or_the_named_one(
 
 
 def test_small_files_are_sized_in_files_or_bytes(raw: Path) -> None:
-    files = answer("--workload", "32kb-write", "--throughput", "6400 files/s")
-    same = answer("--workload", "32kb-write", "--throughput", "200 MiB/s")
+    files, same = (answer("--workload", "32kb-write", "--throughput", rate) for rate in ("6400 files/s", "200 MiB/s"))
     assert files["request"]["rate"] == same["request"]["rate"] == 6400
     assert files["layouts"] == same["layouts"]
     assert {one["rule_of_thumb_servers"] for one in files["layouts"]} == {None}
@@ -216,8 +215,5 @@ def test_every_named_workload_can_be_asked_for(name: str, samples: pd.DataFrame)
     else:
         with pytest.raises(DataError, match="Sizes between are not guessed"):
             build_request(request, samples)
-
-
-def test_a_campaign_without_valid_samples_has_none_at_all(samples: pd.DataFrame) -> None:
     with pytest.raises(DataError, match="none at all"):
-        build_request(parse_request(workload="large-write", capacity="1TB"), samples.assign(status="invalid"))
+        build_request(request, samples.assign(status="invalid"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 
 from glusterlab.hosts import script
 from glusterlab.hosts.pool import CommandResult
@@ -54,6 +55,13 @@ ALONE = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
 def call(function: str, *words: object) -> subprocess.CompletedProcess[str]:
     """One function of host.sh."""
     return bash(script.call(function, *map(str, words)))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def result(stdout: bytes) -> CommandResult:

@@ -20,16 +20,9 @@ class LoopbackSshd:
     """One sshd and the files with which a client reaches it."""
 
     folder: Path
+    ssh_config: Path
     port: int
     process: subprocess.Popen[bytes]
-
-    @property
-    def ssh_config(self) -> Path:
-        return self.folder / "ssh_config"
-
-    @property
-    def known_hosts(self) -> Path:
-        return self.folder / "known_hosts"
 
     def drop_connections(self) -> None:
         """Kill the processes that serve connections, as a reboot or a firewall would cut them."""
@@ -69,7 +62,7 @@ def start(folder: Path, address: str = "127.0.0.1", *through: str) -> LoopbackSs
     for _ in range(100):
         with socket.socket() as probe:
             if probe.connect_ex((address, port)) == 0:
-                return LoopbackSshd(folder, port, process)
+                return LoopbackSshd(folder, folder / "ssh_config", port, process)
         time.sleep(0.05)
     raise RuntimeError((folder / "sshd.log").read_text())
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -218,25 +219,19 @@ def test_clients_must_reach_each_other_and_share_the_directory(
 
 def test_a_cluster_that_a_run_has_is_left_alone(cluster: Cluster, fake: FakeTransport) -> None:
     pool = Pool(cluster.hosts, fake)
-    claim = lock.claim(pool, cluster, "night")
+    owner = lock.claim(pool, cluster, "night").owner
     findings = look(cluster, fake)
     assert wrong(findings) == {(host.name, "error", "in-use") for host in cluster.hosts}
     assert "in use by campaign 'night'" in findings[0].message
     assert not any("gl_drop_caches" in text or "gl_gluster" in text for _, text in fake.calls)
-    lock.release(pool, claim.owner)
-    assert "in-use" not in {code for _, _, code in wrong(look(cluster, fake))}
-
-
-def test_the_lock_of_a_run_that_is_gone_is_said(cluster: Cluster, fake: FakeTransport) -> None:
-    pool = Pool(cluster.hosts, fake)
-    owner = lock.claim(pool, cluster, "night").owner
-    gone = owner.text.replace(owner.started, "another start")
-    for key in fake.files:
-        fake.files[key] = gone
+    # the run is gone, its lock and a process of it are not
+    fake.files = dict.fromkeys(fake.files, owner.text.replace(owner.started, "another start"))
     fake.strays = {"s1": ["sadc 2 60 /var/tmp/glusterlab/telemetry/sar"]}
     found = wrong(look(cluster, fake))
     assert {("s1", "warning", "stale-owner"), ("s1", "warning", "stray-process")} <= found
     assert not {each for each in found if each[1] == "error"}
+    fake.files.clear()
+    assert {"in-use", "stale-owner"}.isdisjoint(code for _, _, code in wrong(look(cluster, fake)))
 
 
 def test_what_many_hosts_share_is_one_row() -> None:
@@ -249,11 +244,15 @@ def test_what_many_hosts_share_is_one_row() -> None:
     ]
 
 
-def test_the_report_counts_rows_and_names_what_is_fine(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_says_the_verdict_what_to_do_and_what_is_fine(capsys: pytest.CaptureFixture[str]) -> None:
+    fine = Finding("a1", "ok", "clock", "fine")
     wrong = Finding("a2", "error", "caches", "not dropped", "look")
-    show_check([Finding("a1", "ok", "clock", "fine"), wrong, Finding("a1", "ok", "caches", "dropped")], as_json=False)
+    show_check([fine, wrong, Finding("a1", "ok", "caches", "dropped"), replace(wrong, level="warning")], as_json=False)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-2:] == ["inspected and fine: clock", "not fit to measure: 1 error, 0 warnings"]
+    assert lines[1] == "error    a2    not dropped  look"
+    assert lines[-2:] == ["inspected and fine: clock", "not fit to measure: 1 error, 1 warning"]
+    show_check([fine], as_json=False)
+    assert capsys.readouterr().out == "inspected and fine: clock\nfit to measure: 0 errors, 0 warnings\n"
 
 
 def test_facts_are_read_into_units() -> None:
@@ -276,6 +275,6 @@ def test_facts_are_read_into_units() -> None:
 
 def test_the_environment_names_every_host_and_the_controller(cluster: Cluster, fake: FakeTransport) -> None:
     environment = facts.environment(Pool(cluster.hosts, fake), cluster)
-    roles = {name: host["role"] for name, host in environment["hosts"].items()}
-    assert roles == {**dict.fromkeys(("s1", "s2", "s3"), "server"), **dict.fromkeys(("c1", "c2"), "client")}
+    roles = {"s1": "server", "s2": "server", "s3": "server", "c1": "client", "c2": "client"}
+    assert {name: host["role"] for name, host in environment["hosts"].items()} == roles
     assert environment["controller"]["glusterlab_version"]

@@ -25,6 +25,7 @@ from glusterlab.hosts.pool import Command, CommandResult, Pool, Results
 from glusterlab.hosts.transport import FabricTransport, Outcome, Stop, ssh_options
 from glusterlab.spec.cluster import Host, Ssh
 from tests.hosts import sshd
+from tests.hosts.shell import is_running
 
 pytestmark = pytest.mark.skipif(
     sshd.SSHD is None or os.geteuid() != 0, reason="needs root and OpenSSH's sshd to start one on loopback"
@@ -42,14 +43,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sshd.LoopbackSs
 
 def transport(server: sshd.LoopbackSshd, **settings: object) -> FabricTransport:
     return FabricTransport(ssh_config=server.ssh_config, user=getpass.getuser(), **settings)  # type: ignore[arg-type]
-
-
-def is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 @pytest.fixture
@@ -151,7 +144,7 @@ def refusal(config: Path, text: str) -> str:
 
 def test_an_unknown_and_a_changed_host_key_are_refused(server: sshd.LoopbackSshd, tmp_path: Path) -> None:
     config, known = tmp_path / "ssh_config", tmp_path / "known_hosts"
-    text = server.ssh_config.read_text().replace(str(server.known_hosts), str(known))
+    text = server.ssh_config.read_text().replace(str(server.folder / "known_hosts"), str(known))
     message = refusal(config, text)
     assert message.startswith("alpha: the host key of 127.0.0.1 port")
     assert "not in known_hosts" in message
@@ -224,24 +217,22 @@ def test_an_ssh_config_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 def test_only_so_many_hosts_are_connected_at_once(server: sshd.LoopbackSshd, monkeypatch: pytest.MonkeyPatch) -> None:
     config = server.folder / "many_config"
     config.write_text(server.ssh_config.read_text().replace("Host alpha beta", "Host *"))
-    busy = most = 0
-    lock, connect = threading.Lock(), module._open
+    busy: list[Host] = []
+    seen: list[int] = []
+    connect = module._open
 
     def watched(connection: object, host: Host) -> None:
-        nonlocal busy, most
-        with lock:
-            busy += 1
-            most = max(most, busy)
+        busy.append(host)
+        seen.append(len(busy))
         connect(connection, host)
-        with lock:
-            busy -= 1
+        busy.remove(host)
 
     monkeypatch.setattr(module, "_open", watched)
     monkeypatch.setattr(module, "_AT_ONCE", {False: 3, True: 3})
     pool = Pool([Host(name=f"h{n}") for n in range(12)], FabricTransport(ssh_config=config, user=getpass.getuser()))
     assert pool.connect() == {}
     pool.close()
-    assert 1 < most <= 3
+    assert 1 < max(seen) <= 3
 
 
 LOST = """\

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -192,9 +193,8 @@ def test_what_the_user_names_goes_and_what_is_left_is_told(own: Path, tmp_path: 
 def test_host_names_can_be_kept(own: Path, tmp_path: Path) -> None:
     add(own, "workload/extra.txt", "by /home/alice, password=hunter2 at 10.77.0.11\n")
     made = publish(own, tmp_path / "copy", keep_host_names=True)
-    assert made.left == ()
     text = (made.path / SAMPLE / "workload/extra.txt").read_text()
-    assert text == "by /home/user, password=[redacted] at 10.77.0.11\n"
+    assert (made.left, text) == ((), "by /home/user, password=[redacted] at 10.77.0.11\n")
     assert "10.77.0.11" in (made.path / "cluster.yaml").read_text()
 
 
@@ -228,15 +228,18 @@ def test_a_damaged_campaign_is_not_laundered_nor_one_copied_that_would_say_somet
 def test_nothing_is_overwritten_or_written_into_the_campaign(own: Path, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "names-of-copy.yaml").touch()
-    for output in (tmp_path / "there", tmp_path / "copy", Path(), Path("..")):
-        with pytest.raises(UsageError, match="nothing is overwritten"):
-            publish(own, output)
-    with pytest.raises(UsageError, match="lies in the campaign"):
-        publish(own, own / "copy")
-    with pytest.raises(UsageError, match="expected a folder"):
-        publish(own, tmp_path / "no" / "copy")
-    with pytest.raises(UsageError, match="found 'same' for two"):
-        publish(own, tmp_path / "twice", new_names={"server01": "same", "server02": "same"})
+    same = {"server01": "same", "server02": "same"}
+    for output, names, message in (
+        *(
+            (output, {}, "nothing is overwritten")
+            for output in (tmp_path / "there", tmp_path / "copy", Path(), Path(".."))
+        ),
+        (own / "copy", {}, "lies in the campaign"),
+        (tmp_path / "no" / "copy", {}, "expected a folder"),
+        (tmp_path / "twice", same, "found 'same' for two"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            publish(own, output, new_names=names)
 
 
 def test_every_file_of_a_sample_is_copied_under_the_name_of_the_copy(own: Path, tmp_path: Path) -> None:
@@ -266,14 +269,9 @@ def test_every_file_of_a_sample_is_copied_under_the_name_of_the_copy(own: Path, 
     assert made.path.stat().st_mode & 0o777 == tmp_path.joinpath("own").stat().st_mode & 0o777
 
 
-def test_a_names_file_that_cannot_be_written_is_not_left(
-    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(_self: object, _data: object, _file: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("glusterlab.publishing.copy.YAML.dump", full)
-    with pytest.raises(RawStoreError, match="No space left"):
+def test_a_names_file_that_cannot_be_written_is_not_left(own: Path, tmp_path: Path) -> None:
+    full = patch("glusterlab.publishing.copy.YAML.dump", side_effect=OSError(28, "No space left on device"))
+    with full, pytest.raises(RawStoreError, match="No space left"):
         publish(own, tmp_path / "copy")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own"]
 

@@ -51,11 +51,16 @@ def test_a_log_of_an_older_release_is_read_and_goes_on_in_the_new_form(tmp_path:
 
 
 def test_lines_alone_are_read_too(tmp_path: Path) -> None:
+    with pytest.raises(RawStoreError, match="cannot be written"):
+        Journal(tmp_path / "none").say("x")
     Journal(tmp_path).say("waits for s2", "warning")
     (tmp_path / "events.jsonl").unlink()
     (event,) = read_events(tmp_path)
     assert (event.level, event.message) == ("warning", "waits for s2")
     assert event.line + "\n" == (tmp_path / "log.txt").read_text()
+    (tmp_path / "log.txt").unlink()
+    with pytest.raises(RawStoreError, match="found neither"):
+        read_events(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -77,9 +82,7 @@ def test_a_line_that_a_full_disk_cut_spoils_no_later_one(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("damage", [b"\x00\xff", b"\x00\xff\n" * 3])
-def test_a_log_without_one_readable_event_is_read_from_the_lines(
-    tmp_path: Path, damage: bytes, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_without_one_readable_event_is_read_from_the_lines(tmp_path: Path, damage: bytes) -> None:
     Journal(tmp_path).say("s2 is gone\nfor good", "warning")
     (tmp_path / "events.jsonl").write_bytes(damage)
     reader = EventReader(tmp_path)
@@ -98,13 +101,6 @@ def test_the_command_says_what_it_could_not_read_and_that_there_is_nothing_to_sh
     for words, out, err in (((), "INFO    all well\n", damage), (("--problems",), "", damage + "no problems\n")):
         shown = CliRunner().invoke(app, ["log", str(tmp_path), *words])
         assert (shown.exit_code, shown.stdout[26:], shown.stderr) == (0, out, err)
-
-
-def test_a_folder_without_a_log_says_so(tmp_path: Path) -> None:
-    with pytest.raises(RawStoreError, match="found neither"):
-        read_events(tmp_path)
-    with pytest.raises(RawStoreError, match="cannot be written"):
-        Journal(tmp_path / "none").say("x")
 
 
 def test_a_reader_finds_what_is_added(tmp_path: Path) -> None:
@@ -150,11 +146,12 @@ def test_problems_and_commands_are_chosen_and_shown(tmp_path: Path, capsys: pyte
     journal.record(host="s1", command="sync")
     journal.say("s2 is gone", "warning")
     events = read_events(tmp_path)
-    show_events(selected(events, None, problems=False, everything=False), as_json=False)
-    assert [line[34:] for line in capsys.readouterr().out.splitlines()] == ["all well", "s2 is gone"]
-    show_events(selected(events, None, problems=True, everything=True), as_json=True)
-    (shown,) = capsys.readouterr().out.splitlines()
-    assert json.loads(shown)["message"] == "s2 is gone"
-    show_events(selected(events, None, problems=False, everything=True), as_json=True)
-    assert len(capsys.readouterr().out.splitlines()) == 3
-    assert list(selected(events, events[-1].time + 1, problems=False, everything=True)) == []
+
+    def shown(problems: bool, everything: bool, as_json: bool, since: float | None = None) -> list[str]:
+        show_events(selected(events, since, problems=problems, everything=everything), as_json=as_json)
+        return capsys.readouterr().out.splitlines()
+
+    assert [line[34:] for line in shown(False, False, False)] == ["all well", "s2 is gone"]
+    assert [json.loads(line)["message"] for line in shown(True, True, True)] == ["s2 is gone"]
+    assert len(shown(False, True, True)) == 3
+    assert shown(False, True, True, events[-1].time + 1) == []

@@ -14,6 +14,7 @@ import pytest
 
 from glusterlab import parallel
 from glusterlab.errors import GlusterlabError
+from tests.hosts.shell import is_running
 
 SLEEPERS = """
 import sys, time
@@ -59,13 +60,6 @@ def test_no_process_outlives_the_one_that_started_it(tmp_path: Path, how: signal
         workers = {int(process.stdout.readline()) for _ in range(2)}
         process.send_signal(how)
     end = time.monotonic() + 30
-    while any(_runs(worker) for worker in workers):
+    while any(is_running(worker) for worker in workers):
         assert time.monotonic() < end, "a worker is still there"
         time.sleep(0.1)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
