@@ -102,9 +102,7 @@ def test_a_release_that_breaks_cells_does_not_simply_pass(pair: tuple[str, str],
     assert "warning: 11.1: 20 of 40 repeats never came out valid" in result.stderr
 
 
-def test_markdown_is_short_and_has_verdict_change_and_warnings(
-    pair: tuple[str, str], make: Make, tmp_path: Path
-) -> None:
+def test_markdown_is_short_and_has_verdict_and_warnings(pair: tuple[str, str], make: Make, tmp_path: Path) -> None:
     make("other-kernel", newer(EFFECTS, offset_s=400.0), kernel="6.12")
     lines = call("raw/older", "raw/other-kernel", "--fail-on", "slower:5%", "--markdown", "-").stdout.splitlines()
     assert lines[0].startswith("### Failed, smallfile-read-4096kib-w12 slower by more than 5 %: -2")
@@ -258,9 +256,7 @@ def test_a_measured_campaign_split_in_two_has_too_few_repeats(tmp_path: Path, ha
     assert any((tmp_path / "real" / "figures" / "half-01" / "tables").iterdir())
 
 
-def test_a_notebook_finds_the_others_beside_its_campaign(
-    tmp_path: Path, halves: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_notebook_finds_the_others(tmp_path: Path, halves: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where it is only linked, as `reproduce` does it."""
     view = tmp_path / "view"
     (view / "raw").mkdir(parents=True)

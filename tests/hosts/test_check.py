@@ -206,9 +206,7 @@ def test_a_directory_of_a_volume_that_the_pool_has_is_no_leftover(cluster: Clust
         ("ssh: connect to host c2 port 22: No route to host", "cannot reach it by ssh"),
     ],
 )
-def test_clients_must_reach_each_other_and_share_the_directory(
-    cluster: Cluster, fake: FakeTransport, said: str, words: str
-) -> None:
+def test_clients_reach_each_other_and_share(cluster: Cluster, fake: FakeTransport, said: str, words: str) -> None:
     fake.answers = {("c1", "gl_ssh_reach"): f"unreached c2 {said}\n"}
     blind = Outcome(b"", b"", 1)
     fake.hooks.append(lambda host, text: blind if text.startswith("[ -e ") and host == "c2" else None)

@@ -130,9 +130,7 @@ def test_a_volume_that_is_not_what_was_asked_for_is_refused(cluster: Cluster, fa
         gluster.set_up(Pool(cluster.hosts, fake), cluster, volume, mark="x", note=lambda _: None)
 
 
-def test_bricks_that_stay_offline_are_named_and_self_heal_is_waited_for(
-    cluster: Cluster, fake: FakeTransport, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waits_for_heal_and_bricks(cluster: Cluster, fake: FakeTransport, monkeypatch: pytest.MonkeyPatch) -> None:
     volume, pool = Volume.of(layout(), cluster), Pool(cluster.hosts, fake)
     for pending, left in ((2, 12), (0, 0)):
         fake.heal_pending = pending

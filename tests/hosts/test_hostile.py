@@ -91,13 +91,7 @@ CAMPAIGN: dict[str, Any] = {
     "attempts": 1,
     "layouts": [{"name": "plain", "type": "distribute", "geometry": "2", "backing": "jbod"}],
     "workloads": [
-        {
-            "tool": tool,
-            "operations": operations,
-            "file_size": "1 MiB",
-            "options": options,
-            **SIZES[tool],
-        }
+        {"tool": tool, "operations": operations, "file_size": "1 MiB", "options": options, **SIZES[tool]}
         for tool, operations, options in (("iozone", ["write", "read"], ["-I"]), ("smallfile", ["create", "read"], []))
     ],
 }
@@ -116,9 +110,7 @@ def sent(tmp_path: Path, canary: Path, monkeypatch: pytest.MonkeyPatch) -> list[
     return sorted({text for _, text in transport.calls if "\0" not in text} | set(transport.lines))
 
 
-def test_nothing_of_a_specification_is_ever_executed_and_every_word_arrives_whole(
-    sent: list[str], tmp_path: Path, canary: Path
-) -> None:
+def test_nothing_is_executed_and_every_word_arrives_whole(sent: list[str], tmp_path: Path, canary: Path) -> None:
     evil = hostile(canary)
     names = {word for text in sent for word in text.replace("'", " ").split() if word.startswith("gl_")}
     folder = tmp_path / "bash"

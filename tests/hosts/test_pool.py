@@ -102,9 +102,7 @@ def test_a_background_process_does_not_hold_the_command(pool: Pool) -> None:
     assert time.monotonic() - began < 4
 
 
-def test_a_connection_that_drops_is_opened_again_but_what_ran_meanwhile_is_not_repeated(
-    pool: Pool, server: sshd.LoopbackSshd, tmp_path: Path
-) -> None:
+def test_a_connection_reopens_and_no_command_repeats(pool: Pool, server: sshd.LoopbackSshd, tmp_path: Path) -> None:
     def drop_once_it_runs() -> None:
         while not (tmp_path / "count").exists():
             time.sleep(0.05)
@@ -246,9 +244,7 @@ ip -n "$1" link set eth0 up
 """
 
 
-def test_a_host_that_falls_silent_is_lost_long_before_the_deadline(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_host_is_lost_long_before_the_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its cable is pulled: no connection is closed, packets are just not answered any more."""
     monkeypatch.setattr(module, "_SILENCE_S", 2)
     monkeypatch.setattr(module, "_KEEPALIVE_S", 1)

@@ -233,7 +233,7 @@ def test_a_device_in_use_is_refused_whatever_the_file_says(tmp_path: Path, loop:
 
 @needs_root
 @pytest.mark.parametrize(("changed", "message"), [(True, "is not as it was when it was shown"), (False, "busy")])
-def test_what_changed_after_it_was_shown_or_is_open_is_not_touched(
+def test_what_changed_since_it_was_shown_or_is_open_stays(
     tmp_path: Path, loop: Loop, changed: bool, message: str
 ) -> None:
     """As ZFS and others have theirs open, of which the kernel's lists say nothing."""
@@ -345,9 +345,7 @@ def test_yes_does_not_say_wipe(tmp_path: Path, loop: Loop, command: Callable[...
 
 
 @needs_root
-def test_a_look_needs_the_servers_only_and_work_all_hosts(
-    tmp_path: Path, loop: Loop, command: Callable[..., Any]
-) -> None:
+def test_a_look_needs_servers_only_work_all_hosts(tmp_path: Path, loop: Loop, command: Callable[..., Any]) -> None:
     cluster = cluster_of(tmp_path, [loop("a")])
     shown = command(cluster, "--dry-run", away="c1")
     assert shown.exit_code == 0, shown.output

@@ -308,9 +308,7 @@ SPOILS = {
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a directory to another user")
 @pytest.mark.parametrize("spoil", SPOILS)
-def test_what_is_not_surely_the_suites_is_not_emptied(
-    tmp_path: Path, outside: Path, delete: Callable[[Path], str], spoil: str
-) -> None:
+def test_only_what_is_ours_is_emptied(tmp_path: Path, outside: Path, delete: Callable[[Path], str], spoil: str) -> None:
     (outside / "old").mkdir()
     subprocess.run(["sh", "-ec", SPOILS[spoil]], cwd=outside, check=True)
     done = bash(delete(tmp_path / "link" if spoil == "link" else outside))

@@ -135,9 +135,7 @@ def test_kill_at_any_moment_leaves_whole_samples_only(new_store: RawStore) -> No
     assert verify(new_store.path) == []
 
 
-def test_a_full_disk_is_named_with_what_to_do(
-    new_store: RawStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_named_with_advice(new_store: RawStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -186,9 +184,7 @@ def test_a_cell_that_came_back_keeps_its_digests_after_a_kill(campaign: Path) ->
     assert f"cells/{cell}/{name}" in changed
 
 
-def test_of_two_first_runs_of_one_name_the_second_is_refused_at_any_moment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_two_first_runs_the_second_is_refused_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "night"
     path.mkdir()
     rmdir = Path.rmdir

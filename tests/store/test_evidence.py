@@ -45,9 +45,7 @@ def test_packed_and_plain_say_the_same(packed: Path, campaign: Path) -> None:
         assert getattr(some, name).equals(getattr(same, name)), name
 
 
-def test_outputs_that_are_packed_too_are_tabulated(
-    tmp_path: Path, campaign: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packed_outputs_are_tabulated(tmp_path: Path, campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evidence, "MAX_OUTPUTS", 0)
     for folder in campaign.glob("cells/*/sample-*"):
         output = (folder / "workload" / "stdout.txt").read_text()
@@ -164,7 +162,7 @@ def _archive(members: list[tuple[str, bytes]], **changed: object) -> bytes:
         ({"more.txt": b""}, {(f"{SAMPLE}/more.txt", "unlisted-file")}),
     ],
 )
-def test_verify_tells_members_that_are_not_as_listed(
+def test_verify_tells_changed_members(
     packed: Path, changes: dict[str, bytes | None], found: set[tuple[str, str]]
 ) -> None:
     _rewrite(packed / ARCHIVE, changes)

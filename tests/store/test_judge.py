@@ -44,7 +44,7 @@ def test_a_good_sample_is_valid(folder: Path) -> None:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize(
-    ("changed", "status", "expected"),
+    ("changed", "status", "code"),
     [
         ({"peers": {"server01": True, "server02": False}}, "invalid", ("peer-disconnected", "server02")),
         ({"peers": {"server01": True}}, "invalid", ("peer-disconnected", "server02")),
@@ -56,11 +56,9 @@ def test_a_good_sample_is_valid(folder: Path) -> None:
         ({"mounts": {"client02": "none"}}, "failed", ("pool-unhealthy", "client02")),
     ],
 )
-def test_the_pools_health(
-    folder: Path, moment: str, changed: dict[str, Any], status: str, expected: tuple[str, str]
-) -> None:
+def test_pool_health(folder: Path, moment: str, changed: dict[str, Any], status: str, code: tuple[str, str]) -> None:
     _edit(_health(folder, moment), **changed)
-    assert _codes(folder) == (status, [expected])
+    assert _codes(folder) == (status, [code])
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -134,9 +132,7 @@ def test_a_clock_that_is_off_or_was_set(folder: Path, before: Any, after: Any, s
         ({"drop_caches": _drops(client01=5)}, {}, [("cache-not-dropped", "client01")]),
     ],
 )
-def test_health_that_changed_or_lacks_something(
-    folder: Path, before: dict[str, Any], after: dict[str, Any], reasons: list[Any]
-) -> None:
+def test_health_that_changed(folder: Path, before: dict[str, Any], after: dict[str, Any], reasons: list[Any]) -> None:
     _edit(_health(folder, "before"), **before)
     _edit(_health(folder, "after"), **after)
     assert _codes(folder) == ("invalid" if reasons else "valid", reasons)

@@ -86,9 +86,7 @@ def test_an_interrupted_fetch_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("name", ["workload/stdout.txt", "evidence.tar.xz"])
-def test_what_is_damaged_there_never_gets_the_campaigns_name(
-    there: MemoryFileSystem, tmp_path: Path, name: str
-) -> None:
+def test_what_is_damaged_never_gets_the_campaigns_name(there: MemoryFileSystem, tmp_path: Path, name: str) -> None:
     here = tmp_path / "here" / "small"
     path = f"/lab/raw/small/cells/{make_cell().id}/sample-01/{name}"
     good = there.cat(path)
@@ -114,9 +112,7 @@ def test_a_campaign_that_goes_on_meanwhile_comes_as_its_last_manifest_has_it(
     assert files(tmp_path / "small") == files(campaign)
 
 
-def test_a_manifest_that_leads_elsewhere_is_refused_and_nothing_is_touched(
-    there: MemoryFileSystem, tmp_path: Path
-) -> None:
+def test_a_manifest_that_leads_elsewhere_is_refused(there: MemoryFileSystem, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     there.pipe(f"/lab/raw/small/{MANIFEST}", f"../mine.txt {'0' * 64}\n".encode())
     with pytest.raises(DataError, match=r"expected files below the campaign in MANIFEST.sha256, found \.\./mine.txt"):

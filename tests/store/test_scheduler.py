@@ -81,9 +81,7 @@ def test_a_scheduler_that_goes_away_is_told_in_a_sentence(campaign: Path, tmp_pa
             tables.write(campaign, tmp_path / "there", scheduler=running.address, progress=kill)
 
 
-def test_a_worker_with_another_library_is_refused(
-    campaign: Path, dask: DaskCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_library_is_refused(campaign: Path, dask: DaskCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("glusterlab.store.digests.LIBRARY", campaign)
     with pytest.raises(UsageError, match=r"expected this glusterlab on worker tcp://.*found another one"):
         tables.write(campaign, scheduler=dask.address)

@@ -12,9 +12,7 @@ from glusterlab.testbed import disks
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_device_that_is_given_back_flushes_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
-) -> None:
+def test_a_device_given_back_flushes_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool) -> None:
     """Before it is detached: then it is nobody's. A kernel without the file keeps no device."""
     cache = tmp_path / "sys" / "loop7" / "queue" / "write_cache"
     if known:

@@ -15,14 +15,7 @@ from glusterlab.errors import TestbedError, UsageError
 from glusterlab.spec import load_cluster
 from glusterlab.testbed import disks, local, network, state, throttle, tree
 from glusterlab.testbed.lifecycle import HostStatus
-from glusterlab.testbed.options import (
-    ARRAY_DISKS,
-    Device,
-    Model,
-    TestbedOptions,
-    parse_model,
-    parse_slow_disk,
-)
+from glusterlab.testbed.options import ARRAY_DISKS, Device, Model, TestbedOptions, parse_model, parse_slow_disk
 from glusterlab.tools import runnable
 
 
