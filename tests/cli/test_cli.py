@@ -27,6 +27,7 @@ COMMANDS = [
     *("import", "parse", "tables", "reproduce", "claims", "compare", "size", "schema"),
 ]
 
+CLUSTER = json.dumps(pool_data())
 CAMPAIGN = """\
 schema_version: 1
 name: small
@@ -43,7 +44,7 @@ workers: [1, 2]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a campaign and a cluster, no testbed up, and no variable of the person's own."""
     (tmp_path / "campaign.yaml").write_text(CAMPAIGN)
-    (tmp_path / "cluster.yaml").write_text(json.dumps(pool_data()))
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
     (tmp_path / "raw" / "first-light").mkdir(parents=True)
     (tmp_path / "raw" / "first-light" / "campaign.yaml").touch()
     monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(tmp_path / "testbeds"))
