@@ -76,7 +76,6 @@ def test_the_gate_fails_on_evidence_only(pair: tuple[str, str], words: list[str]
     result = call(*pair, "--fail-on", f"slower:{loss}", *more)
     assert result.exit_code == code
     assert ("gate: failed, smallfile-read-4096kib-w12" if code else "gate: passed") in result.stdout
-    assert ("2 cells" in result.stdout) == bool(more)
 
 
 def test_the_gate_passes_without_evidence(few: tuple[str, str]) -> None:
@@ -165,7 +164,6 @@ def test_more_than_two_campaigns_are_each_held_against_the_first(pair: tuple[str
     for said in (
         "newer (11.1) against older (10.3): 4 cells, 1 slower, 1 faster",
         "again (10.3) against older (10.3): 4 cells, 4 equivalent",
-        "this is a release against itself",
         "gate: failed, newer (11.1), smallfile-read-4096kib-w12 slower by more than 5 %: -",
     ):
         assert said in result.stdout

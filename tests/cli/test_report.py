@@ -85,10 +85,11 @@ def test_status_says_how_sure_the_cells_are_and_what_went_wrong(capsys: Captured
     assert found["repeats"] == {"min": 3, "max": 10, "half_width": 0.05}
 
 
-def test_status_in_a_narrow_terminal_has_lines(terminal: pytest.MonkeyPatch, capsys: Captured) -> None:
+def test_status_in_a_narrow_terminal_has_lines(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     interval = Interval("files_per_s", mean_interval([450.0, 458.0, 466.0]))
     cell = CellStatus(CELL, 4, 3, 1, 2, 1, interval=interval, decision="at-maximum")
-    terminal.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
     show_status(CampaignStatus("small", (cell,), not_runnable=0), as_json=False)
     lines = capsys.readouterr().out.splitlines()
     numbers = "valid 3, of 4, left 0, given up 1, invalid 2, failed 1"
@@ -150,14 +151,9 @@ def test_reproduce_tells_a_log_what_starts_and_ends(capsys: Captured) -> None:
     assert lines == ["started    small/10-a", "ran        small/10-a in 3.0 s", "failed     small/30-c, cell 2: [x]"]
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> pytest.MonkeyPatch:
+def test_a_terminal_gets_a_drawn_table(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    return monkeypatch
-
-
-def test_a_terminal_gets_a_drawn_table(terminal: pytest.MonkeyPatch, capsys: Captured) -> None:
-    terminal.setenv("COLUMNS", "40")
+    monkeypatch.setenv("COLUMNS", "40")
     show([{"layout": "a-name-that-is-much-too-long-for-this-terminal[x]", "n": 5}], False, right=("n",), fold="layout")
     out = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     assert "─" in out
