@@ -9,19 +9,22 @@ from pathlib import Path
 import pytest
 
 from glusterlab.errors import SpecError, UsageError
+from glusterlab.figures.names import OutputName
 from glusterlab.reproduce.reproduce import runs_on
 from glusterlab.spec import load_campaign, published
 from glusterlab.spec.claims import FILE as CLAIMS
 from glusterlab.spec.claims import Claims, load_claims
-from glusterlab.spec.studies import Study, load_study, studies
+from glusterlab.spec.studies import Study, load_study, no_study, studies
+from glusterlab.tools import vocabulary
 
 PROJECT = Path(__file__).parents[1]
 PUBLISHED = PROJECT / "raw" / "published"
 SHARED = PROJECT.parent / "shared"
 FOLDERS = studies(PUBLISHED)
+NOTEBOOKS = sorted((PROJECT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
 
 each_study = pytest.mark.parametrize("folder", [pytest.param(folder, id=folder.name) for folder in FOLDERS])
-_OUTPUT = re.compile(r"\b(?:[a-z0-9]+-)?([a-z]+)(\d{1,3})-[a-z0-9.+()-]+")
+_NAMES = re.compile(r'"([a-z0-9.+()-]+)"')
 _ROW = re.compile(r"^\| ([A-Z][^|]*?) \|", re.MULTILINE)
 
 
@@ -33,7 +36,7 @@ def plain(text: str) -> str:
 def claims_of(folder: Path) -> Claims:
     if not (folder / CLAIMS).is_file():
         pytest.skip("the study has no claims yet")
-    return load_claims(folder / CLAIMS)
+    return load_claims(folder / CLAIMS, vocabulary())
 
 
 def labels(cell: str) -> set[str]:
@@ -48,14 +51,15 @@ def labels(cell: str) -> set[str]:
 
 
 def made_by_notebooks(study: Study) -> set[str]:
-    """Labels of the figures that its notebooks name, and of those of its curves."""
-    letters = {name: letter for letter, name in study.outputs.items()}
-    found = {f"F{curves.first + number}" for curves in study.saturation for number in range(5)}
-    for name in study.notebooks:
-        cells = json.loads((PROJECT / "notebooks" / f"{name}.ipynb").read_text())["cells"]
-        code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-        found |= {f"{letters[kind]}{int(number)}" for kind, number in _OUTPUT.findall(code) if kind in letters}
-    return found
+    """Labels of the figures that notebooks which run on its campaigns name, and of those of its curves."""
+    found = {label for curves in study.saturation for label in curves.labels}
+    for path in NOTEBOOKS:
+        if runs_on(path, study):
+            cells = json.loads(path.read_text())["cells"]
+            code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+            names = [OutputName.parse(name, study.outputs) for name in _NAMES.findall(code)]
+            found |= {name.label for name in names if name is not None}
+    return found - {""}
 
 
 def test_there_is_a_study() -> None:
@@ -64,12 +68,15 @@ def test_there_is_a_study() -> None:
     assert (unknown.study, unknown.notebooks, unknown.layouts, unknown.role(0)) == ("none", (), {}, "")
 
 
+def test_a_notebook_that_is_not_for_all_is_named_by_a_study() -> None:
+    unnamed = Study(schema_version=1, study="night-3.1", title="A study")
+    alone = {path.stem for path in NOTEBOOKS if not runs_on(path, unnamed)}
+    assert alone == {name for folder in FOLDERS for name in load_study(folder).notebooks}
+
+
 @each_study
 def test_it_has_what_it_names(folder: Path) -> None:
     study = load_study(folder)
-    assert all(name.islower() for name in study.outputs.values())
-    for name in study.notebooks:
-        assert runs_on(PROJECT / "notebooks" / f"{name}.ipynb", study.study, PROJECT), name
     assert not set(study.missing) & made_by_notebooks(study)
     campaigns = sorted((PROJECT / "runbooks" / folder.name).glob("campaign*.yaml"))
     assert {load_campaign(path).study for path in campaigns} == {folder.name}
@@ -108,7 +115,7 @@ def test_words_and_headings_are_in_the_document_and_sentences_are_not_copied(fol
 
 @each_study
 def test_claims_and_figures_csv_state_the_same_numbers(folder: Path) -> None:
-    claims, table = claims_of(folder), published.load(PUBLISHED, folder.name)
+    claims, table = claims_of(folder), published.load(folder)
     stated = set()
     for claim in claims.claims:
         if claim.kind != "value" or claim.cells is None:
@@ -145,7 +152,7 @@ servers: {small: one}
 layouts:
   mirror: {type: replicate, geometry: 3x2, kind: raid6, server_model: small}
 saturation:
-- {slug: a, first: 40, layout: mirror, tool: iozone, size: 4 GiB, files: 4 GB files}
+- {slug: a, first: F40, layout: mirror, tool: iozone, size: 4 GiB, files: 4 GB files}
 missing:
   F9: nobody knows
 """
@@ -158,7 +165,12 @@ missing:
         ("layout: mirror", "layout: miror", 9, "did you mean 'mirror'"),
         ("  F9:", "  T9:", 11, "begin with one of F"),
         ("outputs:", "outptus:", 4, "outputs"),
-        ("first: 40", "first: 0", 9, "first"),
+        ("first: F40", "first: F0", 9, "first"),
+        ("first: F40", "first: G40", 9, "begin with one of F"),
+        ("{F: fig}", "{F: ../fig}", 4, "outputs"),
+        ("study: night", "study: ../night", 2, "text of the form"),
+        ("study: night", "study: .night", 2, "text of the form"),
+        ("study: night", "study: night..3", 2, "text of the form"),
         ("size: 4 GiB", "size: many", 9, "many"),
     ],
 )
@@ -166,7 +178,8 @@ def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, old: str, new: str, 
     folder = tmp_path / "night"
     folder.mkdir()
     (folder / "study.yaml").write_text(STUDY)
-    assert load_study(folder).role(0) == "small"
+    study = load_study(folder)
+    assert (study.role(0), study.output("F5"), study.saturation[0].labels[-1]) == ("small", "fig05", "F44")
     (folder / "study.yaml").write_text(STUDY.replace(old, new))
     with pytest.raises(SpecError, match=message) as found:
         load_study(folder)
@@ -178,11 +191,12 @@ def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, old: str, new: str, 
         load_study(folder)
 
 
-@pytest.mark.parametrize(
-    ("of", "runs"),
-    [("*", {"supermicro-2017", "none"}), ("any", {"supermicro-2017"}), ("azure", set()), (["azure", "none"], {"none"})],
-)
-def test_a_notebook_says_of_which_studies_it_is(tmp_path: Path, of: object, runs: set[str]) -> None:
+@pytest.mark.parametrize(("of", "runs"), [("*", 3), ("any", 2), ("named", 1)])
+def test_a_notebook_is_for_all_campaigns_those_of_any_study_or_of_studies_that_name_it(
+    tmp_path: Path, of: str, runs: int
+) -> None:
     notebook = tmp_path / "10-x.ipynb"
     notebook.write_text(json.dumps({"cells": [], "metadata": {"glusterlab": {"study": of}}}))
-    assert {name for name in ("supermicro-2017", "none") if runs_on(notebook, name, PROJECT)} == runs
+    night = Study(schema_version=1, study="night-3.1", title="A study")
+    found = [night.model_copy(update={"notebooks": ("10-x",)}), night, no_study()]
+    assert [runs_on(notebook, study) for study in found] == [n < runs for n in range(3)]

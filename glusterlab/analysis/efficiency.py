@@ -88,8 +88,10 @@ def compare_rows(numerator: pd.Series, denominator: pd.Series) -> Estimate:
     return ratio_interval(split_values(numerator["values"]), split_values(denominator["values"]))
 
 
-def with_published(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+def with_published(summary: pd.DataFrame, published: pd.DataFrame, samples: pd.DataFrame | None = None) -> pd.DataFrame:
     """A per-disk summary with the study's number for the same cell, where it states one.
+
+    A number of the volume or per server becomes one per disk; ``samples`` say how many servers a cell had.
 
     Adds ``published`` (NaN where nothing is stated; in the unit of ``full_size_mean``), ``published_source``, and
     ``published_any``: a number that the study states for this operation and file size without a geometry. Where a
@@ -100,12 +102,20 @@ def with_published(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
     sources: list[str] = []
     # a study names the kind of a backing, a cluster file may name it as it likes
     names = {"type": "type", "geometry": "geometry", "backing": "kind"}
-    servers = set(published["server_model"])
+    models = set(published["server_model"])
+    servers: dict[str, float] = {}
+    if samples is not None and "servers" in samples:
+        servers = dict(zip(samples["cell_id"].astype(str), samples["servers"].astype(float), strict=True))
     for row in summary.to_dict("records"):
         match = published[same_size(published["nominal_file_size_bytes"], float(row["nominal_file_size_bytes"]))]
-        for name in ("quantity", "access", "operation"):
+        for name in ("access", "operation"):
             match = match[match[name].astype(str) == str(row[name])]
-        if row["server_model"] in servers:
+        total, disks = str(row["quantity"]).removesuffix("_per_disk"), float(row["disks"]) or math.nan
+        of_servers = servers.get(str(row["cell_id"]), math.nan) / disks
+        factors = {f"{total}_per_disk": 1.0, f"{total}_per_server": of_servers, total: 1 / disks}
+        value = match["value"] * match["quantity"].astype(str).map(factors).astype(float)
+        match = match.assign(value=value).dropna(subset="value")
+        if row["server_model"] in models:
             match = match[match["server_model"].isin(["", row["server_model"]])]
         unplaced = match[match["geometry"].astype(str) == ""]
         for name, own in names.items():
@@ -117,12 +127,14 @@ def with_published(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
     return summary.assign(**columns, published_source=sources)
 
 
-def with_published_totals(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """A summary of all workers together with ``published``: what the study states per disk, times the disks.
+def with_published_totals(
+    summary: pd.DataFrame, published: pd.DataFrame, samples: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """A summary of all workers together with ``published``: what the study states, per disk times the disks.
 
     A level that the curve reaches ("topped out", "peak"), and no point of it; NaN where nothing is stated.
     """
-    per = with_published(summary.assign(quantity=summary["quantity"].astype(str) + "_per_disk"), published)
+    per = with_published(summary.assign(quantity=summary["quantity"].astype(str) + "_per_disk"), published, samples)
     disks = summary["disks"].astype(float)
     return summary.assign(published=per["published"] * disks.where(disks > 0))
 
@@ -140,7 +152,7 @@ def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) ->
     layout's best; ``points`` (int): worker counts that were measured.
     """
     best = best_of_curves(summarise(samples[samples["disks"] > 0], quantity))
-    return with_published(with_full_size(per_disk(best)), published)
+    return with_published(with_full_size(per_disk(best)), published, samples)
 
 
 def all_sizes(samples: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
@@ -149,9 +161,10 @@ def all_sizes(samples: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     Creates count as writes. Rows, as of `efficiency`, are each on the scale of its own model: only ``full_size_mean``
     compares.
     """
-    in_files = published["quantity"].astype(str) == "files_per_s_per_disk"
+    quantities = published["quantity"].astype(str)
+    in_files = quantities.str.startswith("files_per_s")
     in_bytes = published.assign(
-        quantity="throughput_bytes_per_s_per_disk",
+        quantity=quantities.str.replace("files_per_s", "throughput_bytes_per_s"),
         value=published["value"] * published["nominal_file_size_bytes"].astype(float).where(in_files, 1.0),
     )
     small = select(samples, tool="smallfile", operations=("create", "read"))

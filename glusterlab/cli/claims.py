@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glusterlab.cli.console import JsonOption, RawsArgument, bar, count_of, examples, option, picked, show, talk
-from glusterlab.errors import DataError, UsageError
+from glusterlab.errors import UsageError
 from glusterlab.units import short_number
 
 if TYPE_CHECKING:
@@ -37,29 +37,21 @@ def typed(name: str) -> str:
     return _SHORT.get(name, name).replace(" ", "-")
 
 
-def _published_folders(raw: Path) -> Iterator[Path]:
-    """Where published numbers may be: beside the campaign, in the project that we are in, in that of this library."""
-    from glusterlab.sections.section import project_root
-
-    yield raw.absolute().parent / "published"
-    try:
-        yield project_root(Path.cwd()) / "raw" / "published"
-    except DataError:
-        return
-
-
 def _load(raws: Sequence[Path], study: str | None) -> Claims:
     """The claims of a study, by default of the one that all campaigns are of."""
     from glusterlab.spec.claims import FILE, load_claims, published_file
+    from glusterlab.spec.studies import study_folder
     from glusterlab.spec.yaml import load_campaign
+    from glusterlab.tools import vocabulary
 
     if study is None:
         study, *others = dict.fromkeys(load_campaign(raw / "campaign.yaml").study for raw in raws)
         if others:
             found = ", ".join((study, *others))
             raise UsageError(f"expected campaigns of one study, found {found}: name one by --study")
-    places = [place for raw in raws for place in _published_folders(raw)]
-    return load_claims(published_file(next((p for p in places if (p / study / FILE).is_file()), places[-1]), study))
+    folders = [study_folder(study, raw) for raw in raws]
+    folder = next((folder for folder in folders if (folder / FILE).is_file()), folders[0])
+    return load_claims(published_file(folder.parent, study), vocabulary())
 
 
 def _judge(stated: Claims, raws: Sequence[Path], needed: Sequence[Claim]) -> list[Judgement]:
@@ -88,11 +80,12 @@ def _completion(key: str) -> Callable[[str], Iterator[str]]:
     pattern = re.compile(rf'^(?:- |  ){key}: *"?([^"/\n]*[^"/\s])', re.MULTILINE)
 
     def complete(incomplete: str) -> Iterator[str]:
-        for folder in dict.fromkeys(place.resolve() for place in _published_folders(Path("raw", "any"))):
-            for path in sorted(folder.glob("*/claims.yaml")):
-                with path.open(encoding="utf-8", errors="replace") as file:
-                    found = dict.fromkeys(pattern.findall(file.read(_LONGEST)))
-                yield from (name for name in found if name.lower().startswith(incomplete.lower()))
+        from glusterlab.spec.studies import study_folder
+
+        for path in sorted(study_folder("", Path("raw", "any")).glob("*/claims.yaml")):
+            with path.open(encoding="utf-8", errors="replace") as file:
+                found = dict.fromkeys(pattern.findall(file.read(_LONGEST)))
+            yield from (name for name in found if name.lower().startswith(incomplete.lower()))
 
     return complete
 

@@ -208,9 +208,11 @@ def show_reproduce(summary: ReproduceSummary, *, as_json: bool) -> None:
     )
 )
 def schema(
-    kind: Annotated[Literal["cluster", "campaign", "import", "prices"], typer.Argument(help="Of which file.")],
+    kind: Annotated[
+        Literal["cluster", "campaign", "import", "prices", "study", "claims"], typer.Argument(help="Of which file.")
+    ],
 ) -> None:
-    """JSON Schema of cluster.yaml, campaign.yaml, prices.yaml or the mapping.yaml of an import, for editors."""
+    """JSON Schema of cluster.yaml, campaign.yaml, prices.yaml, study.yaml, claims.yaml or an import's mapping.yaml."""
     from glusterlab.cli.schema import json_schema
 
     emit_json(json_schema(kind), version=None)

@@ -8,18 +8,21 @@ from pydantic import BaseModel
 
 from glusterlab.importing.mapping import Mapping
 from glusterlab.spec.campaign import Campaign
+from glusterlab.spec.claims import Claims
 from glusterlab.spec.cluster import Cluster
 from glusterlab.spec.fields import UNIT_KEY
 from glusterlab.spec.prices import PriceList
+from glusterlab.spec.studies import Study
 from glusterlab.tools import volume_tools
 
-Kind = Literal["cluster", "campaign", "import", "prices"]
+Kind = Literal["cluster", "campaign", "import", "prices", "study", "claims"]
 
 
 def json_schema(kind: Kind) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a specification file."""
     models: dict[Kind, type[BaseModel]] = {"cluster": Cluster, "campaign": Campaign, "import": Mapping}
-    schema = models.get(kind, PriceList).model_json_schema()
+    models |= {"prices": PriceList, "study": Study, "claims": Claims}
+    schema = models[kind].model_json_schema()
     if kind == "campaign":
         _name_tools(schema["$defs"])
     _tell_units(schema)

@@ -20,9 +20,9 @@ from urllib.parse import quote
 import jinja2
 
 from glusterlab.errors import GlusterlabError
-from glusterlab.figures.names import PAGE, PICTURES, OutputName, output_files
+from glusterlab.figures.names import GUIDE, PAGE, PICTURES, OutputName, output_files
 from glusterlab.figures.tables import Table
-from glusterlab.spec.studies import NO_STUDY, load_study
+from glusterlab.spec.studies import NO_STUDY, Study, load_study, no_study, study_folder
 from glusterlab.spec.yaml import load_yaml
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -32,8 +32,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 class Figure:
     """One figure or table of the page.
 
-    ``label`` is ``Figure 5`` and ``short`` is ``F5``, both empty where it is the project's own; ``picture`` is empty
-    for a table; ``page`` is a page of its own that shows more; ``earlier``: it is of an earlier run.
+    ``label`` is ``Figure 5`` and ``short`` is ``F5``, or ``G5`` both, empty where it is the project's own; ``picture``
+    is empty for a table; ``page`` is a page of its own that shows more; ``earlier``: it is of an earlier run.
     """
 
     name: str
@@ -71,7 +71,12 @@ class Chapter:
     missing: tuple[NotMeasured, ...]
 
 
-_WORDS = {"fig": "Figure", "tab": "Table"}
+_WORDS = {"F": "Figure", "T": "Table"}
+
+
+def label_in_words(label: str) -> str:
+    """``Figure 5``, ``Table 3``; another, such as ``G1``, as it is."""
+    return f"{_WORDS[label[0]]} {label[1:]}" if label[:1] in _WORDS else label
 
 
 def collect(
@@ -79,17 +84,19 @@ def collect(
     made_by: Mapping[str, str],
     earlier: Collection[str] = (),
     shown: Mapping[str, tuple[str, bool]] = MappingProxyType({}),
+    outputs: Mapping[str, str] = GUIDE,
 ) -> tuple[list[Figure], list[NotMeasured]]:
     """The figures and tables in a folder, and those that were not measured: by number, then the project's own.
 
     `made_by` has the notebook of a file, else it is as `shown_in` found it; files in `earlier` are of an earlier run.
+    `outputs` are the study's prefixes of names.
     """
     figures: list[Figure] = []
     missing: list[NotMeasured] = []
     for name in sorted({path.stem for path in output_files(folder)}, key=_place):
-        output = OutputName.parse(name)
+        output = OutputName.parse(name, outputs)
         assert output is not None
-        label = f"{_WORDS[output.kind]} {output.number}" if output.kind in _WORDS else ""
+        label = label_in_words(output.label)
         caption = _caption(folder / f"{name}.json")
         title = str(caption.get("title") or output.slug.replace("-", " ").capitalize())
         if caption.get("reason"):
@@ -153,16 +160,11 @@ def chapters(
     return found
 
 
-def of_study(study: Path, known: Iterable[Figure | NotMeasured]) -> list[NotMeasured]:
+def of_study(study: Study, known: Iterable[Figure | NotMeasured]) -> list[NotMeasured]:
     """Figures and tables of a study that no notebook makes here, with the reason that its ``study.yaml`` gives."""
-    try:
-        reasons = load_study(study).missing
-    except GlusterlabError:
-        return []
-    words = {"F": "Figure", "T": "Table"}
-    labels = {label: f"{words[label[0]]} {label[1:]}" if label[0] in words else label for label in reasons}
     shown = {entry.label for entry in known}
-    return [NotMeasured(name, "", reasons[label]) for label, name in labels.items() if name not in shown]
+    reasons = {label_in_words(label): reason for label, reason in study.missing.items()}
+    return [NotMeasured(label, "", reason) for label, reason in reasons.items() if label not in shown]
 
 
 def _opening(path: Path) -> tuple[str, str]:
@@ -183,7 +185,7 @@ def _count(figures: Collection[Figure]) -> str:
     found = Counter(
         (noun, "of the study" if figure.label else "of the project's own")
         for figure in figures
-        for noun in [figure.label.partition(" ")[0].lower() or ("figure" if figure.picture else "table")]
+        for noun in [_WORDS.get(figure.short[:1], "Figure" if figure.picture else "Table").lower()]
     )
     kinds = itertools.product(("of the study", "of the project's own"), ("figure", "table"))
     words = [f"{n} {noun}{'s' * (n > 1)} {whose}" for whose, noun in kinds if (n := found[noun, whose])]
@@ -192,7 +194,7 @@ def _count(figures: Collection[Figure]) -> str:
 
 def _place(name: str) -> tuple[int, int, str]:
     output = OutputName.parse(name)
-    if output is None or output.number is None:
+    if output is None or not output.number:
         return 2, 0, name
     return int(output.kind == "tab"), output.number, name
 
@@ -229,9 +231,10 @@ def write_index(
     What nobody is known to have made stays under the notebook, of those in `sources`, under which the page had it.
     """
     path = folder / "index.html"
-    figures, missing = collect(folder, made_by, earlier, shown_in(path, sources))
     campaign = _specification(raw / "campaign.yaml")
-    missing += of_study(raw.parent / "published" / str(campaign.get("study") or NO_STUDY), [*figures, *missing])
+    study = _study(str(campaign.get("study") or NO_STUDY), raw)
+    figures, missing = collect(folder, made_by, earlier, shown_in(path, sources), study.outputs)
+    missing += of_study(study, [*figures, *missing])
     shown: list[Figure | NotMeasured] = [*figures, *missing]
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -257,6 +260,14 @@ def write_index(
     partial = folder / ".index.html.partial"
     partial.write_text(page, encoding="utf-8")
     return partial.replace(path)
+
+
+def _study(name: str, raw: Path) -> Study:
+    """A study that cannot be read is none: the notebooks that need it say why."""
+    try:
+        return load_study(study_folder(name, raw))
+    except GlusterlabError:
+        return no_study()
 
 
 def _specification(path: Path) -> dict[str, Any]:

@@ -1,44 +1,54 @@
 """Names of what notebooks leave in a figures folder.
 
-``fig05-large-files.svg`` is the study's figure 5, ``tab03-bill-of-materials.csv`` its table 3, and
-``extra-scorecard.csv`` something that only this project has. Each has its caption in ``<name>.json``.
+``fig05-large-files.svg`` is the study's figure 5, ``tab03-bill-of-materials.csv`` its table 3, ``summit-s6-tuned.svg``
+a figure S6, and ``extra-scorecard.csv`` something that only this project has. Its caption is in ``<name>.json``.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from glusterlab.errors import UsageError
+from glusterlab.spec.studies import PREFIX_FORM
 
 PICTURES = ("svg", "png")
 PAGE = "html"
+GUIDE = {"F": "fig", "T": "tab"}
+"""Prefixes of the names that notebooks for any study give, too."""
 
-_NAME = re.compile(r"(?:(?P<kind>fig|tab)(?P<number>\d{2,3})|extra)-(?P<slug>[a-z0-9.+()-]+)")
+_NAME = re.compile(
+    rf"(?:extra|(?!(?:fig|tab)\d-)(?P<kind>{PREFIX_FORM})(?P<number>\d{{1,3}}))-(?P<slug>[a-z0-9.+()-]+)"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class OutputName:
-    """A name without its suffix, parsed; `number` is of the study's figure or table, None for the project's own."""
+    """A name without its suffix, parsed: ``extra`` or a study's prefix; without a letter it is the project's own."""
 
     kind: str
-    number: int | None
+    letter: str
+    number: int
     slug: str
 
     @classmethod
-    def parse(cls, name: str) -> Self | None:
-        """A name parsed, None when it is not of this form."""
+    def parse(cls, name: str, outputs: Mapping[str, str] = GUIDE) -> Self | None:
+        """A name parsed, None when it is not of this form; `outputs` are the study's prefixes by their letters."""
         match = _NAME.fullmatch(name)
         if match is None:
             return None
-        return cls(match["kind"] or "extra", int(match["number"]) if match["number"] else None, match["slug"])
+        kind = match["kind"] or "extra"
+        letter = next((letter for letter, prefix in outputs.items() if prefix == kind), "")
+        return cls(kind, letter, int(match["number"] or 0), match["slug"])
 
     @classmethod
-    def require(cls, name: str, *kinds: str) -> Self:
-        """A name parsed; UsageError when it is of none of the kinds."""
-        found = cls.parse(name)
+    def require(cls, name: str, outputs: Mapping[str, str], *kinds: str) -> Self:
+        """A name parsed; UsageError when it is of none of the kinds, nor has one of the study's own prefixes."""
+        kinds = (*kinds, *(prefix for prefix in outputs.values() if "-" in prefix))
+        found = cls.parse(name, outputs)
         if found is None or found.kind not in kinds:
             forms = " or ".join("extra-<slug>" if kind == "extra" else f"{kind}NN-<slug>" for kind in kinds)
             raise UsageError(f"expected a name such as {forms}, in small letters, found {name!r}")
@@ -47,7 +57,7 @@ class OutputName:
     @property
     def label(self) -> str:
         """``F5`` or ``T3``; empty where it is the project's own."""
-        return "" if self.number is None else f"{'F' if self.kind == 'fig' else 'T'}{self.number}"
+        return f"{self.letter}{self.number}" if self.letter else ""
 
     def titled(self, title: str, between: str = "  ") -> str:
         """A title after the label: ``F5  4 GB files``."""

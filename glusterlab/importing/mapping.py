@@ -19,7 +19,7 @@ from glusterlab.errors import UsageError
 from glusterlab.spec.campaign import Geometry, OptionName, OptionValue
 from glusterlab.spec.cell import Access, Layout, LayoutType, parse_geometry
 from glusterlab.spec.cluster import HOST_FORM, LocalPath, Role
-from glusterlab.spec.fields import AxisSchema, Count, Label, Name, Size, SpecModel, Text, problem, suggest
+from glusterlab.spec.fields import AxisSchema, Count, Label, Size, SpecModel, StudyName, Text, problem, suggest
 from glusterlab.spec.yaml import first_problem, validate
 from glusterlab.tools import readers
 from glusterlab.tools.records import Operation
@@ -300,7 +300,7 @@ class Mapping(SpecModel):
     schema_version: Literal[1]
     title: Text | None = None
     description: Text | None = None
-    study: Name = Field(default="none", description="whose experiments these are: a folder below raw/published")
+    study: StudyName = Field(default="none", description="whose experiments these are: a folder below raw/published")
     layouts: dict[LayoutName, LayoutFacts] = Field(
         default={}, description="what the layouts are, by the names that paths and entries use"
     )

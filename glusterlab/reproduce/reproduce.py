@@ -33,6 +33,7 @@ from glusterlab.reproduce.state import (
     put,
     require_room,
 )
+from glusterlab.spec.studies import NO_STUDY, Study, load_study, study_folder
 from glusterlab.store.campaign import is_baseline
 from glusterlab.store.digests import environment_parts
 from glusterlab.store.files import file_digest
@@ -129,7 +130,8 @@ class _Run:
         campaign = load_campaign(path)
         if campaign.notebooks is not None:
             return choose_notebooks(campaign.notebooks, self.project)
-        return [path for path in self.notebooks if runs_on(path, campaign.study, self.project)]
+        study = load_study(study_folder(campaign.study, raw))
+        return [path for path in self.notebooks if runs_on(path, study)]
 
     def run_all(self, campaigns: Sequence[Campaign], jobs: int) -> None:
         """Run the notebooks that are due; those of a campaign begin when its tables are made."""
@@ -357,17 +359,15 @@ def choose_campaigns(raw_paths: Sequence[Path], project: Path) -> list[Path]:
     return chosen
 
 
-def runs_on(notebook: Path, study: str, project: Path) -> bool:
+def runs_on(notebook: Path, study: Study) -> bool:
     """Whether a notebook is for campaigns of a study, by its metadata ``glusterlab.study``.
 
-    That is the name of a study or a list of them, ``any`` for every study that has a folder in ``raw/published``, or
-    ``*`` (also where it says nothing) for campaigns of no study, too.
+    That is ``*`` (also where it says nothing) for every campaign, ``any`` for those of any study that has a
+    ``study.yaml``, or ``named`` for those of the studies that name it there.
     """
     metadata = json.loads(notebook.read_text(encoding="utf-8")).get("metadata", {})
     of = metadata.get("glusterlab", {}).get("study", "*")
-    if of == "any":
-        return (project / "raw" / "published" / study).is_dir()
-    return of == "*" or study == of or (isinstance(of, list) and study in of)
+    return of == "*" or notebook.stem in study.notebooks or (of == "any" and study.study != NO_STUDY)
 
 
 def choose_notebooks(names: Sequence[str] | None, project: Path) -> list[Path]:

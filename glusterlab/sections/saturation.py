@@ -1,4 +1,4 @@
-"""What saturates in a campaign, as its telemetry tells: the guide's three studies, judged and measured."""
+"""What saturates in a campaign, as its telemetry tells: the curves of its study, judged and measured."""
 
 from __future__ import annotations
 
@@ -45,11 +45,12 @@ class SaturationStudy:
     binding: pd.DataFrame
     measured: dict[str, Measured]
     testbed: bool
+    called: str
 
     @property
     def evidence(self) -> Evidence:
         """What statements on subsystems are held against."""
-        return Evidence(self.measured, self.binding, self.found.subsystems, self.testbed)
+        return Evidence(self.measured, self.binding, self.found.subsystems, self.testbed, self.called)
 
 
 def study_saturation(
@@ -101,6 +102,7 @@ def study_saturation(
         binding=binding_by_cell(found.verdicts, rows),
         measured=measured,
         testbed=testbed,
+        called=section.study.called,
     )
 
 

@@ -20,7 +20,7 @@ from glusterlab.sections.baseline import Baseline
 from glusterlab.spec import Repeats, published
 from glusterlab.spec.claims import FILE as CLAIMS
 from glusterlab.spec.claims import Claims, load_claims, no_claims
-from glusterlab.spec.studies import Study, load_study
+from glusterlab.spec.studies import Study, load_study, no_study, project_root, study_folder
 from glusterlab.spec.yaml import load_campaign, load_cluster
 from glusterlab.store.baselines import find_baseline
 from glusterlab.store.digests import RawDigests, parse_reads, refuse_unknown
@@ -28,6 +28,7 @@ from glusterlab.store.files import local, read_json, write_atomically
 from glusterlab.store.manifest import MANIFEST
 from glusterlab.store.sample import campaign_origin
 from glusterlab.tables import build as tables
+from glusterlab.tools import vocabulary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +69,7 @@ class Section:
     baseline: Baseline | None = None
     base: Path = Path()
     published_folder: Path = Path()
-    study: Study = field(default_factory=lambda: load_study(Path()))
+    study: Study = field(default_factory=no_study)
     campaign: Campaign | None = None
     raw: Path = Path()
 
@@ -76,7 +77,7 @@ class Section:
     def claims(self) -> Claims:
         """What the study claims; nothing where it has no ``claims.yaml``."""
         path = self.published_folder / CLAIMS
-        return load_claims(path) if path.is_file() else no_claims()
+        return load_claims(path, vocabulary()) if path.is_file() else no_claims()
 
     @property
     def samples(self) -> pd.DataFrame:
@@ -116,7 +117,7 @@ class Section:
                 axes = figure.panel()
                 axes.barh(best["series"], best["mean"] * 1e-6)
         """
-        output = OutputName.require(name, "fig", "extra")
+        output = OutputName.require(name, self.study.outputs, "fig", "extra")
         with house_style():
             frame = Frame(output.titled(title))
             try:
@@ -145,7 +146,7 @@ class Section:
         self, name: str, frame: pd.DataFrame, *, title: str, caption: str = "", missing: str = ""
     ) -> SavedTable | NotMeasured:
         """Save a table (``tab03-...`` or ``extra-...``) as CSV without its index; returns what the notebook shows."""
-        output = OutputName.require(name, "tab", "extra")
+        output = OutputName.require(name, self.study.outputs, "tab", "extra")
         if frame.empty:
             return self._not_measured(name, output, title, missing)
         text = to_csv(frame)
@@ -225,14 +226,6 @@ def _stated_limits(hardware: Hardware, backing: Backing, scale: float) -> Limits
     )
 
 
-def project_root(start: Path) -> Path:
-    """The folder that holds ``raw/`` and ``notebooks/``: `start` or one above it, else the one of this library."""
-    for folder in (start, *start.parents, Path(__file__).parents[2]):
-        if (folder / "notebooks").is_dir() and (folder / "raw").is_dir():
-            return folder
-    raise DataError(f"expected {start} to lie in a glusterlab project, with raw/ and notebooks/; found none above it")
-
-
 def _base(campaign: str) -> Path:
     """The folder that relative paths start from: the current one where the campaign is there, else the project's."""
     here = Path.cwd()
@@ -288,19 +281,17 @@ def open_section(
         imported=imported,
         half_width=requested.repeats.half_width if isinstance(requested.repeats, Repeats) else None,
     )
-    project = project_root(base)
-    study = study or requested.study
-    published_folder = project / "raw" / "published" / study
+    published_folder = study_folder(study or requested.study, raw)
     baseline = None if cluster is None else find_baseline(raw, cluster)
     return Section(
         tables=loaded,
-        published=published.load(project / "raw" / "published", study),
+        published=published.load(published_folder),
         cluster=cluster,
         provenance=provenance,
         folder=folder,
         formats=chosen,
         baseline=Baseline(baseline, cluster.hardware) if baseline and cluster else None,
-        base=project,
+        base=project_root(base),
         published_folder=published_folder,
         study=load_study(published_folder),
         campaign=requested,

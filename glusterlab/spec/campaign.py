@@ -33,6 +33,7 @@ from glusterlab.spec.fields import (
     Share,
     Size,
     SpecModel,
+    StudyName,
     Text,
     describe,
     kind_of,
@@ -72,11 +73,8 @@ Geometry = Annotated[
     WithJsonSchema({"type": ["string", "integer"], "examples": ["3x2", "12x(4+2)"]}),
 ]
 OptionName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9._-]*$")]
+_ONE_OR_MORE = BeforeValidator(lambda value: value if isinstance(value, (list, tuple)) else [value])
 OptionValue = Annotated[str, BeforeValidator(_option_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
-
-
-def _one_or_more(value: object) -> object:
-    return value if isinstance(value, (list, tuple)) else [value]
 
 
 class LayoutSpec(SpecModel):
@@ -108,7 +106,7 @@ class WorkloadSpec(SpecModel):
     file_size: Axis[Size] = Field(
         description="size of each file as it is written here (B, kB, MB, GB or KiB, MiB, GiB)"
     )
-    stands_for: Annotated[tuple[Size, ...], BeforeValidator(_one_or_more), AxisSchema()] | None = Field(
+    stands_for: Annotated[tuple[Size, ...], _ONE_OR_MORE, AxisSchema()] | None = Field(
         default=None, description="size that a scaled file stands for: one for each file_size"
     )
     length: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = Field(
@@ -209,7 +207,7 @@ class Campaign(SpecModel):
         description="imported: made by `glusterlab import`; it cannot be run. baseline: made by `glusterlab check "
         "--baseline`; what runs follows from 'baseline' and the cluster, the lists only say what there is",
     )
-    study: Annotated[Name, Field(description="whose experiments these are: a folder below raw/published")] = "none"
+    study: Annotated[StudyName, Field(description="whose experiments these are: a folder below raw/published")] = "none"
     title: Text | None = None
     description: Text | None = None
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**63, description="of the order in which cells run")]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from glusterlab.errors import UsageError
-from glusterlab.spec.fields import Axis, Duration, Name, Size, SpecModel, Text, describe, problem, suggest
+from glusterlab.spec.fields import Axis, Duration, Name, Size, SpecModel, StudyName, Text, describe, problem, suggest
 from glusterlab.spec.formula import Formulas, Operation
 from glusterlab.spec.studies import Label, StudyLayout, load_study
 from glusterlab.spec.yaml import validate
@@ -58,10 +58,32 @@ else:
 
 Per = Literal["disk", "server", "volume"]
 SUFFIXES: Mapping[Per, str] = {"disk": " per disk", "server": " per server", "volume": ""}
-UNITS: Mapping[str, float] = {
-    f"{unit}{suffix}": factor for suffix in SUFFIXES.values() for unit, factor in (("MB/s", 1e6), ("files/s", 1.0))
+Quantity = Literal["throughput", "files", "operations", "latency", "elapsed"]
+
+
+class Measure(NamedTuple):
+    """A column of the samples table; `unit` is its own, and those of published values with their size in SI units."""
+
+    column: str
+    unit: str
+    units: Mapping[str, float]
+    rate: bool = True
+
+
+def _rate(column: str, unit: str, factor: float = 1.0) -> Measure:
+    return Measure(column, unit, {f"{unit}{suffix}": factor for suffix in SUFFIXES.values()})
+
+
+QUANTITIES: Mapping[Quantity, Measure] = {
+    "throughput": _rate("throughput_bytes_per_s", "MB/s", 1e6),
+    "files": _rate("files_per_s", "files/s"),
+    "operations": _rate("operations_per_s", "IOPS"),
+    "latency": Measure("latency_mean_s", "ms", {"ms": 1e-3}, rate=False),
+    "elapsed": Measure("elapsed_s", "s", {"s": 1.0, "min": 60.0}, rate=False),
 }
-"""Units of a published value that cells are held against, and their size in SI base units."""
+"""What cells are held against. Rates are times the scale, and times are what they are: of a call, and of all."""
+
+UNITS: Mapping[str, Quantity] = {unit: name for name, measure in QUANTITIES.items() for unit in measure.units}
 
 Number = Annotated[float, Field(strict=True, gt=-1e18, lt=1e18)]
 
@@ -81,7 +103,11 @@ Sentence = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
 class Cells(SpecModel):
-    """Selectors of cells; a list is several, and what is left out is any or the claim's own; of workers, the best."""
+    """Selectors of cells; a list is several, and what is left out is any or the claim's own; of workers, the best.
+
+    All but layout and size match what is equal in the samples table. ``options``: all those of the volume, as
+    ``name=value; name=value``, and "" for none; ``release``: of GlusterFS.
+    """
 
     layout: Axis[Name] | None = None
     access: Axis[Name] | None = None
@@ -92,6 +118,9 @@ class Cells(SpecModel):
     record_size: Axis[Size] | None = None
     clients: Axis[Workers] | None = None
     runtime: Axis[Duration] | None = None
+    files_per_worker: Axis[Workers] | None = None
+    options: Axis[Annotated[str, Field(max_length=1000)]] | None = None
+    release: Axis[Annotated[str, Field(min_length=1, max_length=60)]] | None = None
 
 
 class Pair(SpecModel):
@@ -146,8 +175,9 @@ class Claim(SpecModel):
 
     Each value of a list in ``cells`` is a case of its own; in ``of`` and ``to``, what is compared, a list is several
     alternatives within a case; with ``against`` that ratio is compared to the ratio of a pair. ``quantity``: by default
-    files for smallfile, else throughput; ``per``: what the values of a ratio are divided by. Each ``formula`` has to
-    give the published number; ``tolerance``: factor up to which a number counts as that, instead of the rule's own.
+    that of a value's unit, else files for smallfile, else throughput; ``per``: what rates of a ratio are divided by.
+    Each ``formula`` has to give the published number; ``tolerance``: factor up to which a number counts as that,
+    instead of the rule's own.
     """
 
     id: Name
@@ -162,7 +192,7 @@ class Claim(SpecModel):
     to: Cells | None = None
     against: Pair | None = None
     quantifier: Literal["all", "most", "largest"] = "all"
-    quantity: Literal["files", "throughput"] | None = None
+    quantity: Quantity | None = None
     per: Per = "disk"
     formula: Formulas | None = None
     tolerance: Annotated[float, Field(strict=True, ge=1, le=10)] | None = None
@@ -182,7 +212,9 @@ class Claim(SpecModel):
 
     @property
     def divisor(self) -> Per:
-        """What its values are divided by: of a value as its unit says, else `per`."""
+        """What its values are divided by: of a value as its unit says, else `per`; times are divided by nothing."""
+        if self.quantity is not None and not QUANTITIES[self.quantity].rate:
+            return "volume"
         if self.kind != "value":
             return self.per
         return next(per for per, suffix in SUFFIXES.items() if self.published.unit.endswith(suffix))
@@ -232,6 +264,9 @@ class Claim(SpecModel):
             unit = f"expected one of {', '.join(UNITS)} where cells are named, found {describe(published.unit)}"
             measured = kind == "value" and self.cells is not None
             yield measured and published.unit not in UNITS, unit, "published", "unit"
+            quantity = f"expected {UNITS.get(published.unit)} for a value in {published.unit}, or none"
+            other = measured and self.quantity not in (None, UNITS.get(published.unit))
+            yield other, quantity, "quantity"
         formula = "expected a formula for a claim of kind arithmetic, and for no other"
         yield (self.formula is not None) != (kind == "arithmetic"), formula, "formula"
         try:
@@ -274,7 +309,8 @@ class Claims(SpecModel):
     """What one study states: ``claims.yaml``, with the layouts and roles of servers of its ``study.yaml``."""
 
     schema_version: Literal[1]
-    study: Name
+    study: StudyName
+    called: str = "the study"
     document: Text
     layouts: dict[Name, StudyLayout] = Field(default_factory=dict)
     servers: tuple[Name, ...] = ()
@@ -286,7 +322,8 @@ class Claims(SpecModel):
         if not isinstance(data, dict) or not isinstance(data.get("layouts", {}), dict) or not info.context:
             return data
         study = load_study(info.context["folder"])
-        return data | {"layouts": {**study.layouts, **data.get("layouts", {})}, "servers": tuple(study.servers)}
+        layouts = {**study.layouts, **data.get("layouts", {})}
+        return data | {"layouts": layouts, "servers": tuple(study.servers), "called": study.called}
 
     @field_validator("claims", mode="before")
     @classmethod
@@ -296,17 +333,19 @@ class Claims(SpecModel):
         return value
 
     @model_validator(mode="after")
-    def _names_are_known(self) -> Self:
+    def _names_are_known(self, info: ValidationInfo) -> Self:
+        known = {"layout": list(self.layouts), **(info.context or {}).get("vocabulary", {})}
         places: dict[str, int] = {}
         for n, claim in enumerate(self.claims):
             if claim.id in places:
                 raise problem(f"expected each id once, found {claim.id!r} twice", "claims", n, "id")
             places[claim.id] = n
             for at, cells in claim.selectors():
-                for m, name in enumerate(cells.layout or ()):
-                    if name not in self.layouts:
-                        known = suggest(name, list(self.layouts))
-                        raise problem(f"unknown layout {name!r}{known}", "claims", n, *at, "layout", m)
+                for key, names in known.items():
+                    for m, name in enumerate(getattr(cells, key) or ()):
+                        if name not in names:
+                            message = f"unknown {key} {name!r}{suggest(name, list(names))}"
+                            raise problem(message, "claims", n, *at, key, m)
         for n, claim in enumerate(self.claims):
             for m, other in enumerate(claim.contradicts):
                 place: tuple[str | int, ...] = ("claims", n, "contradicts", m, "claim")
@@ -346,6 +385,6 @@ def published_file(folder: Path, study: str) -> Path:
     return path
 
 
-def load_claims(path: str | Path) -> Claims:
-    """The claims that a ``claims.yaml`` holds."""
-    return validate(Claims, path)
+def load_claims(path: str | Path, vocabulary: Mapping[str, Sequence[str]] | None = None) -> Claims:
+    """The claims that a ``claims.yaml`` holds; `vocabulary` has the names that selectors may hold, by the selector."""
+    return validate(Claims, path, vocabulary=vocabulary or {})

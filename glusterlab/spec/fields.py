@@ -155,6 +155,8 @@ Text = Annotated[str, Field(max_length=4000)]
 
 NAME_FORM = r"^[a-z0-9][a-z0-9-]*$"
 Name = Annotated[str, Field(pattern=NAME_FORM, max_length=60)]
+StudyName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)*$", max_length=60)]
+"""A name that may hold a version (``rhgs-3.1``), and leads to no other folder."""
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)]
 
 

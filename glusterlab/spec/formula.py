@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Literal, get_args
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
-from glusterlab.spec.fields import SpecModel, describe, problem, suggest
+from glusterlab.spec.fields import AxisSchema, SpecModel, describe, problem, suggest
 
 Operator = Literal["add", "subtract", "multiply", "divide", "percent_more", "largest", "smallest"]
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
@@ -22,6 +24,12 @@ class Operation(SpecModel):
 
     operator: Operator
     operands: tuple[float | Operation, ...]
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        operands = {"type": "array", "minItems": 2, "items": {"type": ["number", "object"]}}
+        keys = dict.fromkeys(OPERATORS, operands)
+        return {"type": "object", "properties": keys, "additionalProperties": False, "minProperties": 1}
 
     def value(self) -> float:
         """What it comes to; may raise `ZeroDivisionError` or `OverflowError`."""
@@ -69,5 +77,5 @@ def _formulas(value: object) -> tuple[float | Operation, ...]:
     return tuple(read_formula(part, n) for n, part in enumerate(value))
 
 
-Formulas = Annotated[tuple[float | Operation, ...], BeforeValidator(_formulas)]
+Formulas = Annotated[tuple[float | Operation, ...], BeforeValidator(_formulas), AxisSchema()]
 """One formula or a list of them."""

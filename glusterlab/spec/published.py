@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import DataError
+from glusterlab.spec.claims import QUANTITIES
+from glusterlab.spec.fields import suggest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,14 +18,21 @@ COLUMNS = [
 ]
 """Columns of ``raw/published/<study>/figures.csv``: ``value`` in SI base units, ``unit`` as the study wrote it.
 
-What the study does not state of a layout is empty; ``source`` names the section and quotes the number.
+``quantity`` is a column of the samples table, a rate also with ``_per_disk`` or ``_per_server`` behind it. What the
+study does not state of a layout is empty; ``source`` names the section and quotes the number.
 """
 
 
-def load(folder: Path, study: str) -> pd.DataFrame:
-    """The published numbers of a study's figures, from ``raw/published``: columns `COLUMNS`; no rows without any."""
+def load(folder: Path) -> pd.DataFrame:
+    """The published numbers of a study's figures, from its folder: columns `COLUMNS`; no rows without any."""
     types = dict.fromkeys(COLUMNS, "str") | {"value": "float64", "nominal_file_size_bytes": "int64"}
-    return _read(folder / study / "figures.csv", types)
+    path = folder / "figures.csv"
+    table = _read(path, types)
+    known = [of.column + end for of in QUANTITIES.values() for end in ("", "_per_disk", "_per_server")]
+    for line, quantity in enumerate(table["quantity"], start=2):
+        if quantity not in known:
+            raise DataError(f"{path}:{line}: unknown quantity {quantity!r}{suggest(quantity, known)}", path=path)
+    return table
 
 
 def load_table(folder: Path, number: int) -> pd.DataFrame:

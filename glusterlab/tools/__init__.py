@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
+from typing import get_args
 
 from glusterlab.errors import UsageError
 from glusterlab.tools.base import Direction, HostTool, RunnableTool, Tool, VolumeTool
 from glusterlab.tools.document import Document, located
-from glusterlab.tools.records import Record
+from glusterlab.tools.records import Operation, Record
 
 
 @cache
@@ -42,6 +43,11 @@ def directions() -> dict[str, Direction]:
     known = [each for tool in tools().values() for each in tool.other_operations]
     known += [each for tool in volume_tools().values() for each in tool.operations]
     return {each.name: each.direction for each in known if each.direction in ("write", "read") and not each.random}
+
+
+def vocabulary() -> dict[str, Sequence[str]]:
+    """What a sample's columns ``tool`` and ``operation`` may hold."""
+    return {"tool": list(tools()), "operation": get_args(Operation)}
 
 
 def counts_files(tool: str) -> bool:

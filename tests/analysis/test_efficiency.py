@@ -14,7 +14,7 @@ from glusterlab.spec import published
 from tests.conftest import build_samples
 from tests.guide_pools import GUIDE
 
-NUMBERS = published.load(GUIDE.parent, GUIDE.name)
+NUMBERS = published.load(GUIDE)
 
 
 def curve(points: dict[Any, list[float]]) -> pd.DataFrame:
@@ -97,6 +97,19 @@ def test_numbers_per_disk_are_levels_of_all_disks_together(large_rows: pd.DataFr
     assert table[table["type"] == "replicate"]["published"].isna().all()
     # how many disks an import had may not be known
     assert len(with_published_totals(summary.assign(disks=0), NUMBERS)) == len(summary)
+
+
+@pytest.mark.parametrize(("end", "by"), [("_per_server", 12), ("", 72)])
+def test_numbers_per_server_and_of_the_volume_stand_beside_those_per_disk(
+    large_rows: pd.DataFrame, end: str, by: int
+) -> None:
+    rows = large_rows.assign(servers=6)
+    others = NUMBERS.assign(quantity=NUMBERS["quantity"].str.removesuffix("_per_disk") + end)
+    table = efficiency(rows, "throughput_bytes_per_s", others)
+    stated = table[table["type"] == "disperse"].set_index("operation")["published"]
+    assert stated.to_dict() == pytest.approx({"write": 83.68e6 / by, "read": 108.07e6 / by})
+    total = with_published_totals(summarise(rows, "throughput_bytes_per_s"), others, rows)
+    assert total["published"].max() == pytest.approx(108.07e6 * 72 / by)
 
 
 def test_small_files_are_bytes_among_all_sizes(large_samples: pd.DataFrame) -> None:

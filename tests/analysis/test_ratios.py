@@ -12,7 +12,7 @@ from glusterlab.spec import published
 from glusterlab.spec.claims import Claims
 from tests.guide_pools import GUIDE, LARGE, SERIES, SERVERS, chosen, pools
 
-NUMBERS = published.load(GUIDE.parent, GUIDE.name)
+NUMBERS = published.load(GUIDE)
 
 
 def large(samples: pd.DataFrame | None = None) -> pd.DataFrame:

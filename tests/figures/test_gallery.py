@@ -19,6 +19,7 @@ def folder(tmp_path: Path) -> Path:
     """A figure with all its files, one without a caption, one that was not measured."""
     path = tmp_path / "figures" / "demo"
     path.mkdir(parents=True)
+    (tmp_path / "campaign.yaml").write_text("study: supermicro-2017\n")
     caption = {"title": "4 GB <files>", "caption": "By workers.", "alt": "Two rising lines."}
     (path / "fig05-large-files.json").write_text(json.dumps({"number": 5, "slug": "large-files", **caption}))
     (path / "fig05-large-files.svg").write_text(SVG)
@@ -197,5 +198,15 @@ def test_what_no_notebook_makes_is_listed_with_the_reason_of_the_study(folder: P
     assert "<dt>Figure 16</dt>\n<dd>no NFS client yet</dd>" in text
     assert "<dt>Table 2</dt>" in text
     assert "measured after all" not in text
+    assert "2 figures of the study" in text
+    # figures of the guide are no figures of another study
+    other = STUDY.replace("{F: fig, T: tab}", "{G: demo-g}").replace("F5: measured after all, F16:", "G1: none, G2:")
+    (study / "study.yaml").write_text(other.replace(", T2: no such benchmark", ""))
+    (folder / "demo-g1-writes.svg").write_text(SVG)
+    (folder / "demo-g1-writes.json").write_text(json.dumps({"title": "Writes"}))
+    text = write_index(raw, folder, digest="", made_by={}).read_text()
+    assert "1 figure of the study, 2 figures of the project" in text
+    assert '<span class="number">G1</span>Writes' in text
+    assert "<dt>G2</dt>\n<dd>no NFS client yet</dd>" in text
     (study / "study.yaml").write_text("study: [")
     assert "no NFS client yet" not in write_index(raw, folder, digest="", made_by={}).read_text()

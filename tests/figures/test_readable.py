@@ -13,7 +13,7 @@ from glusterlab.figures.tables import readable
 from glusterlab.spec import published
 
 Make = Callable[..., pd.DataFrame]
-NUMBERS = published.load(Path(__file__).parents[2] / "raw" / "published", "supermicro-2017")
+NUMBERS = published.load(Path(__file__).parents[2] / "raw" / "published" / "supermicro-2017")
 
 
 def efficiency_of(samples: pd.DataFrame, quantity: str = "throughput_bytes_per_s") -> pd.DataFrame:

@@ -22,7 +22,7 @@ from glusterlab.spec import published
 TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
 REAL = Provenance("night", "11.1", "f" * 64, testbed=False)
 MB = {"unit": "MB/s", "factor": 1e-6}
-NUMBERS = published.load(Path(__file__).parents[2] / "raw" / "published", "supermicro-2017")
+NUMBERS = published.load(Path(__file__).parents[2] / "raw" / "published" / "supermicro-2017")
 
 
 def drawn(

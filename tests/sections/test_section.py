@@ -103,6 +103,10 @@ def test_figures_and_published_numbers_are_where_they_are_asked_for(
 @pytest.fixture
 def section(project: Path, monkeypatch: pytest.MonkeyPatch) -> Section:
     monkeypatch.chdir(project)
+    study = project / "raw" / "published" / "supermicro-2017" / "study.yaml"
+    study.parent.mkdir(parents=True)
+    name, outputs = study.parent.name, "{F: fig, T: tab, G: demo-g}"
+    study.write_text(f"schema_version: 1\nstudy: {name}\ntitle: A study\noutputs: {outputs}\n")
     return open_section("raw/night")
 
 
@@ -141,6 +145,8 @@ def test_a_frame_without_rows_is_not_measured_whatever_its_body_does(section: Se
     draw(section, "fig12-per-disk", table)
     assert repr(draw(section, "fig12-per-disk", table.iloc[:0])) == "F12, 4 GB files: not measured. No such cells."
     assert [path.name for path in section.folder.iterdir()] == ["fig12-per-disk.json"]
+    name = "demo-g1-per-disk"
+    assert repr(draw(section, name, table.iloc[:0])) == "G1, 4 GB files: not measured. No such cells."
     # the project's own has no number
     draw(section, "extra-per-disk", table)
     assert json.loads((section.folder / "extra-per-disk.json").read_text())["alt"] == "4 GB files. Per disk."
@@ -179,11 +185,13 @@ def test_what_missing_rows_explain_is_not_measured(section: Section, body: str) 
     assert repr(figure.saved) == "F12, 4 GB files: not measured. The campaign has nothing to put into it."
 
 
-@pytest.mark.parametrize("name", ["by-workers", "tab03-parts", "fig5-x", "fig05", "../fig05-x", "fig05-x/y", "Extra-x"])
+@pytest.mark.parametrize(
+    "name", ["by-workers", "tab03-parts", "fig5-x", "fig05", "../fig05-x", "fig05-x/y", "Extra-x", "demo-h1-x"]
+)
 def test_other_names_of_figures_are_refused(section: Section, name: str) -> None:
     with pytest.raises(UsageError, match=r"figNN-<slug> or extra-<slug>"):
         draw(section, name, section.samples)
-    with pytest.raises(UsageError, match=r"tabNN-<slug> or extra-<slug>, in small letters, found 'fig05-x'"):
+    with pytest.raises(UsageError, match=r"tabNN-<slug> or extra-<slug> or .*, in small letters, found 'fig05-x'"):
         section.table("fig05-x", section.samples, title="", caption="")
 
 

@@ -46,6 +46,9 @@ claims:
 """
 
 
+VOCABULARY = {"tool": ["iozone", "smallfile"], "operation": ["write", "read", "create"]}
+
+
 @pytest.fixture(scope="module")
 def guide() -> Claims:
     return load_claims(published_file(FOLDER, "supermicro-2017"))
@@ -81,7 +84,7 @@ def test_claims_and_the_csv_of_table_2_state_the_same_numbers(guide: Claims) -> 
 
 
 def test_a_file_is_read(tmp_path: Path) -> None:
-    (tmp_path / "claims.yaml").write_text(TEXT)
+    (tmp_path / "claims.yaml").write_text(TEXT.replace("a-study", "a-study-3.1"))
     claims = load_claims(tmp_path / "claims.yaml")
     twice, total = claims.claims
     assert (twice.chapter, twice.figure, twice.needs) == ("A chapter", ("F1", "T2"), ("nfs",))
@@ -106,6 +109,9 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ("equals, value: 2.0", "up to, value: 2.0", "claims.0", "quantifier: largest"),
         ("size: 4 GiB", "size: 4 Gib", "claims.0.cells.size", "expected a size in B, kB"),
         ("layout: copies", "layout: copis", "claims.0.of.layout", "did you mean 'copies'?"),
+        ("tool: iozone", "tool: iozon", "claims.0.cells.tool", "did you mean 'iozone'?"),
+        ("[write, read]", "[write, raed]", "claims.0.cells.operation.1", "did you mean 'read'?"),
+        ("study: a-study", "study: a-study/..", "study", "text of the form"),
         ("  of: {layout: copies}\n", "", "claims.0", "'of' and 'to' together"),
         (
             "  to: {layout: fragments}",
@@ -147,7 +153,7 @@ def test_what_is_wrong_is_named_by_line_and_key(tmp_path: Path, old: str, new: s
     path = tmp_path / "claims.yaml"
     path.write_text(TEXT.replace(old, new, 1))
     with pytest.raises(SpecError) as caught:
-        load_claims(path)
+        load_claims(path, VOCABULARY)
     first = str(caught.value).splitlines()[0]
     assert message in first
     assert first.startswith(f"{path}:{caught.value.line}: {key}: ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -299,10 +300,8 @@ def test_the_cluster_answers_for_its_hosts(cluster: Cluster) -> None:
         cluster.role("nobody")
 
 
-def test_smallfile_is_found_by_the_file_or_the_environment(cluster: Cluster, tmp_path: object) -> None:
-    from pathlib import Path
-
-    folder = Path(str(tmp_path)) / "smallfile"
+def test_smallfile_is_found_by_the_file_or_the_environment(cluster: Cluster, tmp_path: Path) -> None:
+    folder = tmp_path / "smallfile"
     assert cluster.smallfile_checkout({"GLUSTERLAB_SMALLFILE": str(folder)}) is None
     folder.mkdir()
     (folder / "smallfile_cli.py").touch()

@@ -14,7 +14,7 @@ GUIDE = FOLDER / "supermicro-2017"
 
 
 def test_each_number_is_quoted_in_its_source() -> None:
-    table = published.load(FOLDER, "supermicro-2017")
+    table = published.load(FOLDER / "supermicro-2017")
     assert len(table) == 6
     factors = {"MB/s per drive": 1e-6, "files/s per drive": 1.0}
     for row in table.to_dict("records"):
@@ -23,7 +23,7 @@ def test_each_number_is_quoted_in_its_source() -> None:
 
 
 def test_an_unknown_study_has_no_numbers() -> None:
-    table = published.load(FOLDER, "unknown")
+    table = published.load(FOLDER / "unknown")
     assert table.empty
     assert list(table.columns) == published.COLUMNS
 
@@ -32,7 +32,16 @@ def test_a_missing_column_is_named(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "figures.csv").write_text("study,figure\nx,1\n")
     with pytest.raises(DataError, match="quantity"):
-        published.load(tmp_path, "x")
+        published.load(tmp_path / "x")
+
+
+def test_a_quantity_that_no_table_has_is_named_by_its_line(tmp_path: Path) -> None:
+    text = (GUIDE / "figures.csv").read_text()
+    (tmp_path / "figures.csv").write_text(text.replace("files_per_s_per_disk", "files_per_s_per_server"))
+    assert len(published.load(tmp_path)) == 6
+    (tmp_path / "figures.csv").write_text(text.replace("files_per_s_per_disk", "files_per_s_per_drive", 1))
+    with pytest.raises(DataError, match=r"figures.csv:4: unknown quantity .* did you mean 'files_per_s_per_"):
+        published.load(tmp_path)
 
 
 def test_baselines_are_those_that_the_guide_states() -> None:

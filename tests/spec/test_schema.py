@@ -35,6 +35,46 @@ def test_the_schema_accepts_the_example_and_its_resolved_form(kind: Any, text: s
         assert [error.message for error in validator.iter_errors(plain(found))] == []
 
 
+PROJECT = Path(__file__).parents[2]
+SHIPPED = {
+    "study": PROJECT / "raw" / "published" / "supermicro-2017" / "study.yaml",
+    "claims": PROJECT / "raw" / "published" / "supermicro-2017" / "claims.yaml",
+    "prices": PROJECT / "runbooks" / "supermicro-2017" / "prices.yaml",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new"),
+    [
+        ("study", "type: replicate", "type: replicated"),
+        ("study", "outputs: {F: fig", "outputs: {F: Fig"),
+        ("claims", "kind: fact", "kind: facts"),
+        ("claims", "{divide: [24, 12]}", "{divide: [24]}"),
+        ("prices", "price: 2600,", "price: -1,"),
+        ("prices", "price: 2600,", "price: '1.000,50',"),
+        ("prices", "currency: USD", "currency: dollars"),
+        ("prices", "HDD: 12", "HDD: 0"),
+        ("prices", "8 TB}\n    parts:\n      SSG-6028R-E1CR12H", "8 Tb}\n    parts:\n      SSG-6028R-E1CR12H"),
+        ("prices", "example: true", "exmaple: true"),
+    ],
+)
+def test_the_schema_accepts_the_shipped_file_and_refuses_what_the_loader_refuses(
+    write: Write, kind: Any, old: str, new: str
+) -> None:
+
+    def loaded(text: str) -> Any:
+        return load_yaml(write("x.yaml", text))[0]
+
+    schema = json_schema(kind)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    text = SHIPPED[kind].read_text(encoding="utf-8")
+    for accepted in (text, text.replace("price: 2600,", "price: 2600.50 USD,")):
+        assert [error.message for error in validator.iter_errors(loaded(accepted))] == []
+    assert old in text
+    assert not validator.is_valid(loaded(text.replace(old, new)))
+
+
 @pytest.mark.parametrize(
     ("kind", "text", "old", "new"),
     [
@@ -60,25 +100,3 @@ def test_units_stand_in_the_descriptions() -> None:
     assert "workload command" in deadline
     assert "MB/s" in cluster["$defs"]["Hardware"]["properties"]["disk_write"]["description"]
     assert "KiB" in str(campaign["$defs"]["WorkloadSpec"]["properties"]["file_size"])
-
-
-def test_the_schema_of_prices_accepts_the_shipped_list_and_refuses_what_the_loader_refuses(write: Write) -> None:
-    def loaded(text: str) -> Any:
-        return load_yaml(write("prices.yaml", text))[0]
-
-    schema = json_schema("prices")
-    jsonschema.Draft202012Validator.check_schema(schema)
-    validator = jsonschema.Draft202012Validator(schema)
-    text = (Path(__file__).parents[2] / "runbooks" / "supermicro-2017" / "prices.yaml").read_text(encoding="utf-8")
-    assert [error.message for error in validator.iter_errors(loaded(text))] == []
-    assert validator.is_valid(loaded(text.replace("price: 2600,", "price: 2600.50 USD,")))
-    for old, new in (
-        ("price: 2600,", "price: -1,"),
-        ("price: 2600,", "price: '1.000,50',"),
-        ("currency: USD", "currency: dollars"),
-        ("HDD: 12", "HDD: 0"),
-        ("8 TB}\n    parts:\n      SSG-6028R-E1CR12H", "8 Tb}\n    parts:\n      SSG-6028R-E1CR12H"),
-        ("example: true", "exmaple: true"),
-    ):
-        assert text.count(old) == 1, old
-        assert not validator.is_valid(loaded(text.replace(old, new))), new

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glusterlab.analysis.efficiency import GROUP, divided, saturation_points, with_full_size
+from glusterlab.analysis.efficiency import GROUP, divided, saturation_points
 from glusterlab.analysis.select import (
     SIZE_TOLERANCE,
     same_size,
@@ -25,21 +25,17 @@ from glusterlab.analysis.select import (
 )
 from glusterlab.analysis.words import worker_count
 from glusterlab.errors import UsageError
-from glusterlab.spec.claims import SUFFIXES, UNITS, Cells, Claim, Per
+from glusterlab.spec.claims import QUANTITIES, SUFFIXES, UNITS, Cells, Claim, Measure, Per, Quantity
 from glusterlab.spec.studies import StudyLayout
 from glusterlab.stats import INSUFFICIENT, LEVEL, MIN_SAMPLES, Estimate, contrast_interval
 from glusterlab.tools import counts_files
 from glusterlab.units import format_size
 
-_COLUMNS = {
-    **{name: name for name in ("access", "tool", "operation", "workers", "clients")},
-    "record_size": "record_size_bytes",
-    "runtime": "runtime_s",
-}
-"""Columns of selectors that match what is equal."""
 _AXES = tuple(Cells.model_fields)
+_OTHER_NAMES = {"record_size": "record_size_bytes", "runtime": "runtime_s", "release": "gluster_version"}
+_COLUMNS = {name: _OTHER_NAMES.get(name, name) for name in _AXES if name not in ("layout", "size")}
+"""Columns of selectors that match what is equal."""
 _TEXT = ("type", "geometry", "kind", "server_model", "access", "tool", "operation", "status")
-_QUANTITIES = {"files": "files_per_s", "throughput": "throughput_bytes_per_s"}
 
 LENGTH_FACTOR = 2.0
 """Sides are compared where the lengths of their files differ by no more than this factor, within `SIZE_TOLERANCE`."""
@@ -130,7 +126,7 @@ class Campaign:
         samples = samples.astype(dict.fromkeys(_TEXT, str))
         self._all, self._valid = samples[~samples["warmup"]], valid_samples(samples)
         self._layouts, self._servers = layouts, {*servers, *(each.server_model for each in layouts.values())} - {None}
-        self._found: dict[tuple[str, Per], pd.DataFrame] = {}
+        self._found: dict[tuple[Quantity, Per], pd.DataFrame] = {}
 
     def _matching(self, rows: pd.DataFrame, cells: Cells) -> pd.DataFrame:
         """The rows of one value of each selector; native access unless the claim says otherwise."""
@@ -149,23 +145,24 @@ class Campaign:
                 mask &= ~rows["server_model"].isin(self._servers - {layout.server_model}).to_numpy()
         return rows[mask]
 
-    def _points(self, quantity: str, per: Per) -> pd.DataFrame:
-        """The cells with their values per disk, per server or of the volume, times the scale."""
+    def _points(self, quantity: Quantity, per: Per) -> pd.DataFrame:
+        """The cells with their values, rates per disk, per server or of the volume and times the scale (`factor`)."""
         if (quantity, per) not in self._found:
             by = {"disk": "disks", "server": "servers"}.get(per)
             rows = self._valid if by is None else self._valid[self._valid[by] > 0]
             rows = with_series(rows.reset_index(drop=True))
             cells = rows.drop_duplicates("cell_id").set_index("cell_id")
             cells.index = cells.index.astype(str)
-            points = summarise(rows, _QUANTITIES[quantity])
+            points = summarise(rows, QUANTITIES[quantity].column)
             ids = points["cell_id"].astype(str)
-            columns = [name for name in ("campaign", "servers", "clients", "runtime_s") if name in cells]
+            columns = [name for name in ("campaign", "servers", *_COLUMNS.values()) if name in {*cells} - {*points}]
             points = points.assign(**{name: ids.map(cells[name]) for name in columns}).astype({"campaign": str})
             if by is not None:
                 points = divided(points, points[by], f"_per_{per}")
             written, nominal = (points[f"{name}file_size_bytes"].astype(float) for name in ("", "nominal_"))
             length = (written * points["scale"].astype(float) / nominal).where(written != nominal, 1.0)
-            self._found[quantity, per] = with_full_size(points).assign(length=length)
+            factor = points["scale"].astype(float) if QUANTITIES[quantity].rate else 1.0
+            self._found[quantity, per] = points.assign(length=length, factor=factor)
         return self._found[quantity, per]
 
     def comparisons(self, claim: Claim) -> list[Comparison]:
@@ -191,7 +188,8 @@ class Campaign:
         contenders = max(math.prod(side.contenders for side in sides if side.above == above) for above in (True, False))
         above, below = ([side.values for side in sides if side.above == up] for up in (True, False))
         if claim.kind == "value" and isinstance(claim.published.value, float):
-            factor = UNITS[sides[0].unit] / UNITS[claim.published.unit] / claim.published.value
+            units = QUANTITIES[UNITS[claim.published.unit]].units
+            factor = units[sides[0].unit] / units[claim.published.unit] / claim.published.value
             above = [tuple(value * factor for value in sides[0].values)]
         levels = [1 - (1 - LEVEL) / by for by in (1, count, contenders, count * contenders)]
         by_level = {level: contrast_interval(above, below, level) for level in set(levels)}
@@ -202,8 +200,10 @@ class Campaign:
     def _sides(self, claim: Claim, terms: list[tuple[bool, Cells]]) -> tuple[tuple[Side, ...], tuple[str, ...]]:
         """The cells that stand for the terms, and what is to be known of them."""
         selectors = [cells for _, cells in terms]
-        quantity = claim.quantity or ("files" if any(map(counts_files, selectors[0].tool or ())) else "throughput")
-        unit = ("files/s" if quantity == "files" else "MB/s") + SUFFIXES[claim.divisor]
+        by_tool: Quantity = "files" if any(map(counts_files, selectors[0].tool or ())) else "throughput"
+        quantity = claim.quantity or UNITS.get(claim.unit, by_tool)
+        measure = QUANTITIES[quantity]
+        unit = measure.unit + SUFFIXES[claim.divisor]
         points = self._points(quantity, claim.divisor)
         matched = [self._matching(points, cells) for cells in selectors]
         for cells, rows in zip(selectors, matched, strict=True):
@@ -224,7 +224,8 @@ class Campaign:
             common = set(matched[0]["workers"])
             if any(counts != common for counts in before):
                 notes.append(f"compared at {joined(sorted(common))} workers only, which all sides have")
-        sides = tuple(best_side(rows, unit, above=above) for (above, _), rows in zip(terms, matched, strict=True))
+        pairs = zip(terms, matched, strict=True)
+        sides = tuple(best_side(rows, measure, unit, above=above) for (above, _), rows in pairs)
         lengths = [side.length for side in sides]
         if max(lengths) > LENGTH_FACTOR * (1 + SIZE_TOLERANCE) * min(lengths):
             words = [
@@ -329,14 +330,19 @@ def length_text(length: float) -> str:
     return f"1/{1 / length:.2g} as long" if length < 1 else f"{length:.2g} times as long"
 
 
-def best_side(rows: pd.DataFrame, unit: str, *, above: bool) -> Side:
-    """The cell with the highest mean of at least one; those with enough samples for an interval go first."""
+def best_side(rows: pd.DataFrame, measure: Measure, unit: str, *, above: bool) -> Side:
+    """The cell with the best mean of at least one: the highest rate or the lowest time.
+
+    Those with enough samples for an interval go first.
+    """
     enough = rows[rows["n"] >= MIN_SAMPLES]
     candidates = rows if enough.empty else enough
-    best = candidates.iloc[int(candidates["full_size_mean"].astype(float).to_numpy().argmax())]
-    pairs = zip(candidates["values"], candidates["scale"], strict=True)
-    values = [[value * float(scale) for value in split_values(str(of))] for of, scale in pairs]
-    own = [value * float(best["scale"]) for value in split_values(str(best["values"]))]
+    sign = 1 if measure.rate else -1
+    means = sign * candidates["mean"].astype(float) * candidates["factor"]
+    best = candidates.iloc[int(means.to_numpy().argmax())]
+    pairs = zip(candidates["values"], candidates["factor"], strict=True)
+    values = [split_values(str(of), sign * factor) for of, factor in pairs]
+    own = split_values(str(best["values"]), float(best["factor"]))
     curve = candidates[(candidates[GROUP] == best[GROUP]).all(axis=1)]
     last = len(curve) > 1 and best["workers"] == curve["workers"].max()
     size = int(best["nominal_file_size_bytes"])
@@ -347,12 +353,12 @@ def best_side(rows: pd.DataFrame, unit: str, *, above: bool) -> Side:
         label=f"{best['series']}, {best['operation']} {format_size(size)}, {worker_count(best['workers'])}",
         nominal_file_size_bytes=size,
         workers=int(best["workers"]),
-        contenders=sum(max(each) >= min(own) for each in values),
-        rising=bool(last and saturation_points(curve)["still_rising"].iloc[0]),
+        contenders=sum(max(each) >= min(sign * value for value in own) for each in values),
+        rising=bool(measure.rate and last and saturation_points(curve)["still_rising"].iloc[0]),
         length=float(best["length"]),
         files_per_worker=int(best["files_per_worker"]),
         scale=float(best["scale"]),
         unit=unit,
-        values=tuple(value / UNITS[unit] for value in own),
+        values=tuple(value / measure.units[unit] for value in own),
         samples=str(best["samples"]),
     )

@@ -1,4 +1,4 @@
-"""What a campaign's telemetry says of the guide's statements on what saturates (its appendix B).
+"""What a campaign's telemetry says of a study's statements on what saturates.
 
 *Yes* or *no* only where enough samples tell it: `MIN_SAMPLES` repeats, of which more than half agree, or an interval
 that leaves no other reading. Else it is `OPEN`.
@@ -28,14 +28,11 @@ from glusterlab.stats import MIN_SAMPLES, Estimate
 OPEN: Final = "not told"
 """The answer where samples are too few, or limits do not compare."""
 
-COLUMNS = ["figure", "the guide", "measured", "as the guide says", "n", "claim"]
-"""Columns of `telemetry_statements`."""
-
 FEW = 1.0
 """Processes that wait for I/O on a server, on average, below which they are few: a choice of this project."""
 
 _CPU = "cpu_busy_fraction"
-_UNLIKE = "the hosts' limits do not compare with the guide's"
+_UNLIKE = "the hosts' limits do not compare with {}'s"
 _IN_PART = "it was full in part, or for less than most of the time"
 _LACKING = TelemetryVerdict("not measured", "not measured", 0, NEEDS["telemetry"])
 
@@ -52,13 +49,14 @@ class Evidence:
     """What statements are held against.
 
     ``studies``: by slug; ``binding``: from `glusterlab.analysis.saturation.summary.binding_by_cell`; ``subsystems``: of
-    `glusterlab.analysis.saturation.verdict.Judgement`; ``testbed``: all hosts share one machine.
+    `glusterlab.analysis.saturation.verdict.Judgement`; ``testbed``: all hosts share one machine; ``called``: the study.
     """
 
     studies: Mapping[str, Measured]
     binding: pd.DataFrame
     subsystems: pd.DataFrame
     testbed: bool
+    called: str = "the study"
 
     def verdicts(self, study: str, direction: str = "") -> pd.DataFrame:
         """The verdicts of a study's cells, by workers."""
@@ -142,7 +140,7 @@ def _is_free(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
         return _answer(f"{_where(filled)}{most}", n, reason=_IN_PART)
     if len(machine):
         words = f"{_where(machine)}, which is that of one machine for all hosts and not scaled{most}"
-        return _answer(words, n, reason=_UNLIKE)
+        return _answer(words, n, reason=_UNLIKE.format(evidence.called))
     others = " in any cell"
     if len(settled) < len(rows):
         others = f" in {len(settled)} of {len(rows)} cells, the others {OPEN}"
@@ -185,7 +183,7 @@ def _little_memory(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
 
 
 def _cpu_level(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
-    """CPU use where the curve ends, beside the guide's number."""
+    """CPU use where the curve ends, beside the published number."""
     role, quantity = ("machine", f"machine_{_CPU}") if evidence.testbed else ("server", _CPU)
     rows = evidence.means(rule.curves, quantity, rule.direction, role)
     if rows.empty:
@@ -196,7 +194,7 @@ def _cpu_level(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
     words = f"{100 * centre:.0f} % at {worker_count(row['workers'])}"
     if evidence.testbed:
         words = f"not comparable: all hosts share one machine, {words} of its CPUs busy, and CPUs are not scaled"
-        return _answer(words, found.n, reason=_UNLIKE)
+        return _answer(words, found.n, reason=_UNLIKE.format(evidence.called))
     if not found.has_interval:
         return _answer(words, found.n)
     words += f" (95 % interval {100 * low:.0f} to {100 * high:.0f})"
@@ -265,13 +263,14 @@ def _answered(claims: Claims, evidence: Evidence) -> Iterator[tuple[Claim, Telem
 
 
 def telemetry_statements(claims: Claims, evidence: Evidence) -> pd.DataFrame:
-    """Each statement of the guide on subsystems, and what was measured of it: columns `COLUMNS`."""
+    """Each statement of the study on subsystems, what was measured of it, and whether it is ``as the study says``."""
     answers = {"reproduced": "yes", "contradicted": "no"}
     records = [
         (", ".join(claim.figure), claim.paraphrase, found.why, answers.get(found.verdict, OPEN), found.n, claim.id)
         for claim, found in _answered(claims, evidence)
     ]
-    return pd.DataFrame.from_records(records, columns=COLUMNS)
+    columns = ["figure", claims.called, "measured", f"as {claims.called} says", "n", "claim"]
+    return pd.DataFrame.from_records(records, columns=columns)
 
 
 def telemetry_verdicts(claims: Claims, evidence: Evidence) -> dict[str, TelemetryVerdict]:

@@ -31,13 +31,16 @@ _ADJECTIVES = {"replicate": "replicated", "disperse": "dispersed", "distribute":
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Curves over workers of one layout and one kind of files (in the study's words), from figure `first` on.
+    """Curves over workers of one layout and one kind of files (in the study's words).
 
-    `quantity` is what its throughput is, `unit` that of its axis, and `factor` leads from the SI unit to that.
+    `labels` are those of its five figures (``F40``), `names` what their files' names begin with (``fig40``). `quantity`
+    is what its throughput is, `unit` that of its axis, and `factor` leads from the SI unit to that.
     """
 
     slug: str
-    first: int
+    called: str
+    labels: tuple[str, ...]
+    names: tuple[str, ...]
     type: str
     geometry: str
     kind: str
@@ -59,9 +62,11 @@ def studies_of(study: spec.Study) -> list[Study]:
     found = []
     for curves in study.saturation:
         layout = study.layouts[curves.layout]
-        named = (curves.slug, curves.first, layout.type, layout.geometry or "", layout.kind, curves.tool)
+        names = tuple(study.output(label) for label in curves.labels)
+        where = (layout.type, layout.geometry or "", layout.kind)
         counted = ("files_per_s", "files/s", 1.0) if curves.metric == "files" else ()
-        found.append(Study(*named, curves.size, curves.files, *counted))
+        files = (curves.tool, curves.size, curves.files)
+        found.append(Study(curves.slug, study.called, curves.labels, names, *where, *files, *counted))
     return found
 
 
@@ -116,7 +121,7 @@ def choose_studies(
             where = f"the layout {layout[0]}" if layout else f"a {_ADJECTIVES.get(study.type, study.type)} volume"
             found.append(Chosen(study, rows, "", f"The campaign has no valid {study.tool} sample on {where}."))
             continue
-        guide = f"The guide: {study.files} on {study.layout}."
+        guide = f"{study.called[:1].upper()}{study.called[1:]}: {study.files} on {study.layout}."
         if (label := _label(rows.iloc[0])) != study.layout:
             guide += f" In its place {label}, as requested." if wanted else f" Not measured here; in its place {label}."
         found.append(Chosen(study, rows, f"{size_note(samples, rows, nominal)}\n{guide}", ""))
@@ -158,7 +163,7 @@ def measure(
     fits = scaling_fits(rows, study.quantity)
     return Measured(
         chosen=chosen,
-        throughput=with_fit(with_published_totals(throughput, published), fits),
+        throughput=with_fit(with_published_totals(throughput, published, rows), fits),
         bounds=bounds,
         fits=fits,
         subsystems=telemetry_by_cell(telemetry, rows, testbed=testbed),

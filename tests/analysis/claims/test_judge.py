@@ -431,12 +431,41 @@ def test_a_server_model_tells_layouts_apart_where_it_has_the_studys_names(model:
         ({"clients": 12}, True),
         ({"clients": 6}, False),
         ({"runtime": "60 s"}, False),
+        ({"files_per_worker": 2}, True),
+        ({"files_per_worker": 4}, False),
+        ({"release": "11.1"}, True),
+        ({"release": "10.3"}, False),
+        ({"options": "cluster.lookup-optimize=on"}, True),
+        ({"options": ""}, False),
     ],
 )
-def test_cells_are_chosen_by_record_size_clients_and_runtime(cells: dict[str, Any], there: bool) -> None:
-    samples = both(1.5, 1.4).assign(record_size_bytes=4.0 * MIB, clients=12)
+def test_cells_are_chosen_by_what_the_samples_table_has(cells: dict[str, Any], there: bool) -> None:
+    samples = both(1.5, 1.4).assign(record_size_bytes=4.0 * MIB, clients=12, files_per_worker=2)
+    samples = samples.assign(gluster_version="11.1", options="cluster.lookup-optimize=on")
     wanted = {"tool": "iozone", "operation": "write", "size": "4 GiB"} | cells
     assert (verdict(more(cells=wanted), samples).verdict == "reproduced") == there
+
+
+@pytest.mark.parametrize(
+    ("unit", "column", "number"),
+    [
+        ("MB/s per server", "throughput_bytes_per_s", 500.0),
+        ("MB/s", "throughput_bytes_per_s", 3000.0),
+        ("IOPS per disk", "operations_per_s", 3e9 / 72),
+        ("ms", "latency_mean_s", 3e12 / 2),
+        ("min", "elapsed_s", 5e7 / 2),
+    ],
+)
+def test_a_value_is_held_against_what_its_unit_is_of(unit: str, column: str, number: float) -> None:
+    samples = build_samples({("disperse", "write", 48): near(3e9), ("disperse", "write", 24): near(1.5e9)})
+    # times are what they are, whatever the scale; the lowest is the best
+    scale = 200 if unit in ("ms", "min") else 1
+    samples = samples.assign(servers=6, disks=72, scale=scale, **{column: samples["throughput_bytes_per_s"]})
+    cells = {"layout": "fragments", "tool": "iozone", "operation": "write", "size": "4 GiB"}
+    published = {"relation": "equals", "value": number, "unit": unit}
+    found = verdict(one({"kind": "value", "published": published, "cells": cells}), samples)
+    assert found.verdict == "reproduced"
+    assert found.measured.centre == pytest.approx(number, rel=0.01)
 
 
 def test_sides_of_one_campaign_go_before_those_of_two() -> None:

@@ -12,7 +12,6 @@ import pytest
 
 from glusterlab.analysis.claims.judge import TelemetryVerdict
 from glusterlab.analysis.claims.telemetry import (
-    COLUMNS,
     Evidence,
     most_decided,
     telemetry_statements,
@@ -93,7 +92,7 @@ def evidence(
 
 def answers(claims: Claims, found: Evidence) -> dict[str, str]:
     table = telemetry_statements(claims, found)
-    assert list(table) == COLUMNS
+    assert list(table) == ["figure", "the guide", "measured", "as the guide says", "n", "claim"]
     return dict(zip(table["claim"].str.removeprefix("saturation-"), table["as the guide says"], strict=True))
 
 
@@ -229,7 +228,7 @@ def test_answers_become_verdicts(claims: Claims) -> None:
     assert no.verdict == "contradicted"
     # more repeats would not tell what the CPUs of a testbed cannot
     other = found["saturation-small-cpu"]
-    assert (other.verdict, other.reason) == ("not measured", "the hosts' limits do not compare with the guide's")
+    assert (other.verdict, other.reason) == ("not measured", "the hosts' limits do not compare with the study's")
     divided = telemetry_verdicts(claims, evidence(full, n=4, agree=2))
     assert divided["saturation-replicate-disks"].verdict == "insufficient n"
 

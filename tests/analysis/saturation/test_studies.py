@@ -25,10 +25,10 @@ def guide() -> pd.DataFrame:
 
 def test_the_guides_layouts_and_sizes_are_taken_where_they_are() -> None:
     found = choose_studies(guide(), STUDIES)
-    assert [(study.study.first, study.words, study.missing) for study in found] == [
-        (40, "128 GiB files, replicate 6x2, RAID 6", ""),
-        (45, "128 GiB files, disperse 24x(4+2), JBOD", ""),
-        (50, "32 KiB files, replicate 6x2, RAID 6", ""),
+    assert [(study.study.names[0], study.words, study.missing) for study in found] == [
+        ("fig40", "128 GiB files, replicate 6x2, RAID 6", ""),
+        ("fig45", "128 GiB files, disperse 24x(4+2), JBOD", ""),
+        ("fig50", "32 KiB files, replicate 6x2, RAID 6", ""),
     ]
     assert found[2].note == "Drawn here: files of 32 KiB.\nThe guide: 32 KB files on replicate 6x2, RAID 6."
     assert set(found[2].rows["tool"]) == {"smallfile"}
