@@ -6,12 +6,16 @@ It divides by all disks, "regardless of the RAID, replication, or erasure coding
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from glusterlab.analysis.select import same_size, select, split_values, summarise
 from glusterlab.stats import MIN_SAMPLES, Estimate, ratio_interval
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SATURATION_GAIN = 0.10
 """A volume counts as saturated where more workers gain no more than this share."""
@@ -59,6 +63,13 @@ def best_workers(summary: pd.DataFrame) -> pd.DataFrame:
     return summary.loc[rows].reset_index(drop=True)
 
 
+def saturation_point(workers: NDArray[np.float64], means: NDArray[np.float64], gain: float = SATURATION_GAIN) -> float:
+    """The fewest workers of a curve that no larger count beats by more than the share `gain`."""
+    order = workers.argsort()
+    later = np.maximum.accumulate(means[order][::-1])[::-1]
+    return float(workers[order][later <= means[order] * (1 + gain)][0])
+
+
 def saturation_points(summary: pd.DataFrame, gain: float = SATURATION_GAIN) -> pd.DataFrame:
     """Where each curve over workers stops rising, by its means.
 
@@ -69,16 +80,12 @@ def saturation_points(summary: pd.DataFrame, gain: float = SATURATION_GAIN) -> p
     """
     records: list[tuple[object, ...]] = []
     for names, rows in summary.groupby(GROUP, observed=True, sort=False):
-        curve = rows.sort_values("workers").set_index("workers")["mean"].astype(float)
-        later = curve[::-1].cummax()[::-1]
-        saturated = curve.index[later <= curve * (1 + gain)]
-        point = float(saturated[0])
-        most = int(curve.index[-1])
-        n = int(rows["n"].min())
+        workers, means = (rows[name].to_numpy(dtype=float) for name in ("workers", "mean"))
+        point, most, n = saturation_point(workers, means, gain), int(workers.max()), int(rows["n"].min())
         seen = math.nan if point == most or n < MIN_SAMPLES else point
-        rising = point == most and n >= MIN_SAMPLES and len(curve) > 1
-        best = int(curve.index.to_numpy()[curve.to_numpy().argmax()])
-        records.append((*names, seen, rising, most, best, len(curve), n))
+        rising = point == most and n >= MIN_SAMPLES and len(rows) > 1
+        best = int(workers[means == means.max()].min())
+        records.append((*names, seen, rising, most, best, len(rows), n))
     found = ["saturation_workers", "still_rising", "most_workers", "best_workers", "points", "n"]
     return pd.DataFrame.from_records(records, columns=[*GROUP, *found])
 

@@ -73,7 +73,8 @@ def _settle(figure: Figure) -> None:
     figure.set_dpi(PNG_DPI)
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
-    figure.set_layout_engine("none")
+    # not "none", with which each picture would be drawn twice
+    figure.set_layout_engine(None)
     # the solver's last bits hang on addresses in memory, and names in an SVG file are made from them
     for axes in figure.axes:
         axes.set_position(tuple(round(place, 6) for place in axes.get_position(original=True).bounds))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,7 @@ class Section:
     campaign: Campaign | None = None
     raw: Path = Path()
 
-    @property
+    @cached_property
     def claims(self) -> Claims:
         """What the study claims; nothing where it has no ``claims.yaml``."""
         path = self.published_folder / CLAIMS

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glusterlab.analysis.efficiency import GROUP, divided, saturation_points
+from glusterlab.analysis.efficiency import GROUP, divided, saturation_point
 from glusterlab.analysis.select import (
     SIZE_TOLERANCE,
     same_size,
@@ -343,8 +343,9 @@ def best_side(rows: pd.DataFrame, measure: Measure, unit: str, *, above: bool) -
     pairs = zip(candidates["values"], candidates["factor"], strict=True)
     values = [split_values(str(of), sign * factor) for of, factor in pairs]
     own = split_values(str(best["values"]), float(best["factor"]))
-    curve = candidates[(candidates[GROUP] == best[GROUP]).all(axis=1)]
-    last = len(curve) > 1 and best["workers"] == curve["workers"].max()
+    curve = candidates[np.logical_and.reduce([candidates[name].to_numpy() == best[name] for name in GROUP])]
+    workers, heights = (curve[name].to_numpy(dtype=float) for name in ("workers", "mean"))
+    last = measure.rate and len(curve) > 1 and best["workers"] == workers.max() and curve["n"].min() >= MIN_SAMPLES
     size = int(best["nominal_file_size_bytes"])
     return Side(
         above=above,
@@ -354,7 +355,7 @@ def best_side(rows: pd.DataFrame, measure: Measure, unit: str, *, above: bool) -
         nominal_file_size_bytes=size,
         workers=int(best["workers"]),
         contenders=sum(max(each) >= min(sign * value for value in own) for each in values),
-        rising=bool(measure.rate and last and saturation_points(curve)["still_rising"].iloc[0]),
+        rising=bool(last) and saturation_point(workers, heights) == workers.max(),
         length=float(best["length"]),
         files_per_worker=int(best["files_per_worker"]),
         scale=float(best["scale"]),
