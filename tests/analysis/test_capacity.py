@@ -64,9 +64,7 @@ def test_shares_of_known_layouts(
     kind=st.sampled_from(["jbod", "raid6", "raid0", "raid10", "nvme"]),
     disks=st.integers(4, 24),
 )
-def test_parts_add_up_and_usable_is_never_more_than_raw(
-    raw: float, subvolumes: int, code: tuple[int, int], replica: int, kind: str, disks: int
-) -> None:
+def test_parts_add_up(raw: float, subvolumes: int, code: tuple[int, int], replica: int, kind: str, disks: int) -> None:
     geometries = {
         "replicate": f"{subvolumes}x{replica}",
         "distribute": str(subvolumes),
@@ -99,9 +97,7 @@ def test_what_is_no_layout_is_refused(raw: float, geometry: str, message: str) -
         ("other", "1", "gpfs", 1, "expected a GlusterFS volume"),
     ],
 )
-def test_the_capacity_of_what_is_not_known_is_not_all_of_it(
-    type_: str, geometry: str, kind: str, disks: int, reason: str
-) -> None:
+def test_unknown_capacity_is_not_all(type_: str, geometry: str, kind: str, disks: int, reason: str) -> None:
     assert reason in unknown_capacity(type_, kind, disks)
     with pytest.raises(DataError, match=f"is not known: .*{reason}"):
         pool_capacity(1.0, type_=type_, geometry=geometry, kind=kind, disks_per_brick=disks)

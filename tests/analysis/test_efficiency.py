@@ -100,9 +100,7 @@ def test_numbers_per_disk_are_levels_of_all_disks_together(large_rows: pd.DataFr
 
 
 @pytest.mark.parametrize(("end", "by"), [("_per_server", 12), ("", 72)])
-def test_numbers_per_server_and_of_the_volume_stand_beside_those_per_disk(
-    large_rows: pd.DataFrame, end: str, by: int
-) -> None:
+def test_numbers_per_server_and_of_the_volume_are_stated(large_rows: pd.DataFrame, end: str, by: int) -> None:
     rows = large_rows.assign(servers=6)
     others = NUMBERS.assign(quantity=NUMBERS["quantity"].str.removesuffix("_per_disk") + end)
     table = efficiency(rows, "throughput_bytes_per_s", others)

@@ -102,9 +102,7 @@ shapes = st.one_of(
 
 
 @given(shape=shapes, workers=st.integers(1, 200), more=st.integers(0, 200), servers=st.integers(1, 30))
-def test_more_workers_never_lower_a_bound_and_writes_never_pass_reads_on_the_network(
-    shape: tuple[str, str], workers: int, more: int, servers: int
-) -> None:
+def test_more_workers_never_lower_a_bound(shape: tuple[str, str], workers: int, more: int, servers: int) -> None:
     pool = {"servers": servers, "clients": 12, "bricks_per_server": 12}
     few = volume_bounds(*shape, "write", JBOD, workers=workers, **pool)
     many = volume_bounds(*shape, "write", JBOD, workers=workers + more, **pool)
@@ -233,11 +231,7 @@ def test_creates_that_are_flushed_wait_for_the_disks_one_by_one() -> None:
         ("10.3, 4.1.10", {}, 6),
     ],
 )
-def test_one_read_reaches_the_bricks_that_the_volume_reads_from(
-    release: str,
-    options: dict[str, str],
-    bricks: int,
-) -> None:
+def test_one_read_reaches_the_bricks_that_are_read_from(release: str, options: dict[str, str], bricks: int) -> None:
     # a worker reads one file at a time, however many it has
     rows, campaign = one_cell(release=release, volume=options, files_per_worker=40)
     assert disks_bound(rows, campaign) == pytest.approx(bricks * 212e6)

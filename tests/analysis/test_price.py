@@ -137,12 +137,6 @@ def test_a_ratio_has_the_smaller_number_of_samples(prices: PriceList) -> None:
     assert math.isnan(found["relative_low"][SERIES["disperse"]])
 
 
-def test_measured_worker_counts_and_rising_curves_are_kept(prices: PriceList) -> None:
-    curve = [pools({"write": {"replicate": value}}, workers=count) for count, value in ((1, 5e6), (12, 40e6))]
-    found = priced(chosen(pd.concat(curve, ignore_index=True)), RATE, prices)
-    assert found[["workers", "measured_workers", "still_rising"]].to_numpy().tolist() == [[12, "1;12", True]]
-
-
 def test_sensitivity_at_factor_one_is_the_ratio_itself(table: pd.DataFrame, prices: PriceList) -> None:
     moved = sensitivity(table, prices, [0.5, 1.0, 2.0])
     still = moved[moved["factor"] == 1.0]
@@ -155,9 +149,7 @@ def test_sensitivity_at_factor_one_is_the_ratio_itself(table: pd.DataFrame, pric
     assert len(best) == len(MOVES) * 3 * 2
 
 
-def test_a_crossing_is_where_both_are_equal(
-    table: pd.DataFrame, prices: PriceList, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_both_are_equal_at_a_crossing(table: pd.DataFrame, prices: PriceList, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(price, "FACTOR_RANGE", (0.01, 100))
     found = crossings(table, prices)
     assert not found.empty
@@ -189,9 +181,7 @@ def test_the_known_crossing_of_two_pools(prices: PriceList, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(("number", "server", "total"), [(3, "standard", 16_670), (4, "dense", 24_380)])
-def test_a_bill_has_the_guides_lines_and_what_every_server_costs(
-    prices: PriceList, number: int, server: str, total: float
-) -> None:
+def test_a_bill_has_the_guides_lines(prices: PriceList, number: int, server: str, total: float) -> None:
     bill = published.load_table(GUIDE, number)
     shown = bill_table(bill, prices, server)
     assert shown["part number"].tolist()[: len(bill)] == bill["part_number"].tolist()

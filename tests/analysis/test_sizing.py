@@ -98,9 +98,7 @@ def test_capacity_grows_and_is_filled_to_its_limit() -> None:
         ("disperse-raid6-dense", 0.12, 9, ("fault domain",)),
     ],
 )
-def test_small_demands_are_decided_by_the_rules_on_pools(
-    name: str, share: float, servers: int, binding: tuple[str, ...]
-) -> None:
+def test_rules_on_pools_decide_small_demands(name: str, share: float, servers: int, binding: tuple[str, ...]) -> None:
     one = size_block(block(name), wanted(rate=1.0, max_fault_domain=share))
     assert (one.servers, one.binding) == (servers, binding)
 

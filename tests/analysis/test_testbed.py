@@ -77,9 +77,7 @@ def test_small_files_are_held_together_by_files_per_second() -> None:
 
 
 @pytest.mark.parametrize(("sample", "mean"), [(None, 0.84), (2, 0.68)])
-def test_the_busiest_cell_comes_first_by_its_mean_with_its_busiest_sample(
-    two: pd.DataFrame, sample: int | None, mean: float
-) -> None:
+def test_the_busiest_cell_comes_first_by_its_mean(two: pd.DataFrame, sample: int | None, mean: float) -> None:
     telemetry = build_telemetry(two)
     idle = (telemetry["cell_id"] == "w-400") & (telemetry["metric"] == "idle_fraction")
     telemetry.loc[idle & ((telemetry["sample"] == sample) | (sample is None)), "value"] = 0.52

@@ -51,9 +51,7 @@ def test_the_codes_can_be_shown() -> None:
     assert len(call("--codes").stdout.splitlines()) == len(CODES) + 1
 
 
-def test_errors_that_spoil_a_baseline_keep_it_from_beginning(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_keep_a_baseline_from_beginning(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     findings = [Finding("s1", "error", "caches", "not dropped", "look")]
     monkeypatch.setattr("glusterlab.hosts.check.check", lambda *_, **__: findings)
     result = call(file, "--baseline", "--raw", tmp_path / "raw")

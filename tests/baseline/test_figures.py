@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 
 from glusterlab.analysis import select
-from glusterlab.analysis.baselines import place_rates, rates_by_kind, rates_table
 from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.saturation.usage import telemetry_by_cell
-from glusterlab.plots.baseline import baseline_footer, draw_links, draw_rates
 from glusterlab.plots.saturation import DISKS, draw_usage, memory_panels, panel_rows
 from glusterlab.plots.style import Provenance
 from glusterlab.sections.baseline import Baseline
 from glusterlab.sections.section import Section
-from glusterlab.spec import Cluster, published
-from tests.baseline.bench import BaselineBench, make_cluster
+from tests.baseline.bench import make_cluster
 from tests.conftest import build_samples, build_telemetry
-from tests.guide_pools import GUIDE
 from tests.plots.drawing import drawn, words
 
 MEASURED = Limits(300e6, 200e6, 90e6, 95e6, source="pool-baseline")
-PROVENANCE = Provenance(campaign="synthetic", release="10.3", digest="0" * 64, testbed=False)
 
 
 class OneModel(Baseline):
@@ -34,33 +28,23 @@ class OneModel(Baseline):
         return MEASURED if (backing, scale, operations_limited) == ("raid6", 200.0, False) else None
 
 
-def section_of(tmp_path: Path, cluster: Cluster, baseline: Baseline, *formats: str) -> Section:
-    return Section(
+def test_what_was_measured_goes_before_what_the_cluster_file_states(tmp_path: Path) -> None:
+    section = Section(
         tables=None,  # type: ignore[arg-type]  # nothing here reads them
         published=pd.DataFrame(),
-        cluster=cluster,
-        provenance=PROVENANCE,
-        folder=tmp_path / "figures",
-        formats=formats,
-        baseline=baseline,
+        cluster=make_cluster(),
+        provenance=Provenance(campaign="synthetic", release="10.3", digest="0" * 64, testbed=False),
+        folder=tmp_path,
+        formats=("csv",),
+        baseline=OneModel(tmp_path / "pool-baseline"),
     )
-
-
-def rows_of(**changed: Any) -> pd.DataFrame:
-    return build_samples({(type_, "write", 12): [18e6, 19e6, 20e6] for type_ in ("replicate", "disperse")}, **changed)
-
-
-def test_what_was_measured_goes_before_what_the_cluster_file_states(
-    tmp_path: Path,
-) -> None:
-    section = section_of(tmp_path, make_cluster(), OneModel(tmp_path / "pool-baseline"), "csv")
-    rows = rows_of()
+    rows = build_samples({(type_, "write", 12): [18e6, 19e6, 20e6] for type_ in ("replicate", "disperse")})
     found = section.limits(rows)
     backing = rows.drop_duplicates("cell_id").set_index("cell_id")["backing"]
     assert {found[cell].source for cell in backing[backing == "raid6"].index} == {"pool-baseline"}
     stated = [found[cell] for cell in backing[backing == "jbod"].index]
     assert stated == [Limits(2.5e9 / 200, 1.25e9 / 200, 2 * 205e6 / 200, 2 * 212e6 / 200)]
-    other_model = section.limits(rows_of(scale=100))
+    other_model = section.limits(rows.assign(scale=100))
     assert {limits.source for limits in other_model.values()} == {""}
 
 
@@ -73,23 +57,3 @@ def test_a_figure_with_limits_says_which_they_are(source: str) -> None:
     for panels, limited in ((DISKS, True), (memory_panels(testbed=False), False)):
         figure = drawn(draw_usage, panel_rows(summary, panels), panels, limits)
         assert (sentence in words(figure)) == (limited and bool(source))
-
-
-def test_a_measured_baseline_becomes_figures_and_a_table(bench: BaselineBench, tmp_path: Path) -> None:
-    baseline = Baseline(bench.run().path)
-    guide = published.load_baselines(GUIDE)
-    places = place_rates(baseline.results, bench.cluster, baseline.name, guide)
-    kinds = rates_by_kind(places)
-    # all disks of the pool in memory run at 1000 kB/s, all links at 6 MB/s
-    assert set(kinds["median"].round()) == {1000 * 1024.0, 6e6}
-    assert {"one disk, jbod", "one array, raid6", "link between servers"} <= set(kinds["label"])
-    section = section_of(tmp_path, bench.cluster, baseline, "csv", "png")
-    for what, draw in (("disk", draw_rates), ("array", draw_rates), ("link", draw_links)):
-        rows = places[places["what"] == what]
-        footer = baseline_footer(rows, section.provenance, baseline.digest)
-        with section.figure(f"extra-baseline-{what}", rows, title="T", footer=footer) as figure:
-            draw(figure, rows)
-        drawn = pd.read_csv(section.folder / f"extra-baseline-{what}.csv")
-        assert list(drawn["rate_bytes_per_s"]) == pytest.approx(list(rows["rate_bytes_per_s"]))
-    shown = section.table("extra-baseline", rates_table(kinds), title="T", caption="C.")
-    assert "one array, raid6" in repr(shown)

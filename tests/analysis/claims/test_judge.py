@@ -272,8 +272,6 @@ def test_small_files_are_counted_in_files() -> None:
     [
         (5.8e9, "MB/s per disk", 72, "reproduced"),
         (4e9, "MB/s per disk", 72, SAME),
-        (9e9, "MB/s per disk", 72, SAME),
-        (1e9, "MB/s per disk", 72, "contradicted"),
         (20e9, "MB/s per disk", 72, "contradicted"),
         (5.8e9, "MB/s per server", 6, "reproduced"),
         (5.8e9, "MB/s", 1, "reproduced"),
@@ -288,13 +286,9 @@ def test_values_at_scale_1_are_absolute(number: float, unit: str, by: int, expec
 
 def both(write: float, read: float) -> pd.DataFrame:
     """Fragments against copies: that many times as fast in writes and reads."""
-    cells = {
-        ("disperse", "write", 48): near(write * 20e6),
-        ("replicate", "write", 48): near(20e6),
-        ("disperse", "read", 48): near(read * 20e6),
-        ("replicate", "read", 48): near(20e6),
-    }
-    return build_samples(cells)
+    factors = {("disperse", "write"): write, ("disperse", "read"): read}
+    factors |= {("replicate", operation): 1.0 for operation in ("write", "read")}
+    return build_samples({(*cell, 48): near(factor * 20e6) for cell, factor in factors.items()})
 
 
 CASES = {"tool": "iozone", "operation": ["write", "read"], "size": "4 GiB"}
@@ -449,8 +443,6 @@ def test_cells_are_chosen_by_what_the_samples_table_has(cells: dict[str, Any], t
 @pytest.mark.parametrize(
     ("unit", "column", "number"),
     [
-        ("MB/s per server", "throughput_bytes_per_s", 500.0),
-        ("MB/s", "throughput_bytes_per_s", 3000.0),
         ("IOPS per disk", "operations_per_s", 3e9 / 72),
         ("ms", "latency_mean_s", 3e12 / 2),
         ("min", "elapsed_s", 5e7 / 2),
@@ -574,15 +566,11 @@ def test_the_scorecard_has_a_row_per_claim_and_totals_add_up(large_samples: pd.D
 @pytest.mark.parametrize(
     ("wanted", "text"),
     [
-        ("throughput-write-peak", "83.68 MB/s per disk"),
-        ("throughput-write-up-to", "up to 1.89"),
         ("throughput-read-replicate-30-50", "1.3 to 1.5"),
         ("video-disperse-streams", "nearly 1.95"),
         ("throughput-standard-by-far", "far more (≥ 1.50)"),
         ("throughput-read-even", "same (0.91 to 1.10)"),
-        ("tested-saturation-seen", "12, 24, 48, 96 and more workers"),
         ("saturation-small-network", '"not close"'),
-        ("saturation-replicate-cpu", "about 25 % of the CPUs"),
         ("design-fault-domain-share", "under 17 % of the pool"),
         ("servers-standard-name", "SSG-6028R-E1CR12H"),
         ("video-throughput", "4,469 MB/s"),

@@ -127,9 +127,7 @@ def test_each_verdict_by_hand(made: Claim, estimate: Estimate, verdict: str, sai
         (claim("equality", "same"), interval(0.93, 1.0, 1.08), "selected", "reproduced"),
     ],
 )
-def test_several_comparisons_or_worker_counts_have_to_show_more(
-    made: Claim, estimate: Estimate, level: str, alone: str
-) -> None:
+def test_several_comparisons_have_to_show_more(made: Claim, estimate: Estimate, level: str, alone: str) -> None:
     band = band_of(made)
     assert decide(band, estimate)[0] == alone
     wider = interval(estimate.low / 1.2, estimate.centre, estimate.high * 1.2)

@@ -200,9 +200,7 @@ def test_a_tool_by_which_nothing_was_measured_is_only_told(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize(("measured", "weight"), [("load", "warning"), ("iozone", "minor")])
-def test_a_tool_is_known_by_the_programs_that_it_declares(
-    monkeypatch: pytest.MonkeyPatch, measured: str, weight: str
-) -> None:
+def test_a_tool_is_known_by_its_programs(monkeypatch: pytest.MonkeyPatch, measured: str, weight: str) -> None:
     monkeypatch.setattr("glusterlab.analysis.compare.conditions.runnable", lambda: {"load": replace(FIO, name="load")})
     pair = [replace(each, tools={measured: "3"}) for each in (conditions(), conditions("11.1", "11.1"))]
     for each, version in zip(pair, ("3.33", "3.40"), strict=True):

@@ -166,9 +166,7 @@ def test_a_sample_that_is_not_there_is_refused(rows: pd.DataFrame, text: str, wo
         find_sample(rows, text.format(few=min(rows["cell_id"])))
 
 
-def test_any_valid_sample_can_be_inspected(
-    rows: pd.DataFrame,
-) -> None:
+def test_any_valid_sample_can_be_inspected(rows: pd.DataFrame) -> None:
     other = build_samples({("replicate", "read", 6): [1.0]})
     samples = pd.concat([rows.drop(columns="series"), other], ignore_index=True)
     every, one = inspect_sample(samples, rows, str(other["cell_id"].iloc[0]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -114,3 +116,7 @@ def test_the_part_stays_in_the_window() -> None:
     for tool in ("iozone", "dd"):
         assert part(early, 50.0, tool=tool) == pytest.approx((0.0, 50.0))
         assert part(late, 50.0, tool=tool) == pytest.approx((10.0, 60.0))
+        # without a time of the tool's own, or with one as long, it is the window
+        for elapsed in (math.nan, 60.0, 90.0):
+            assert part(late, elapsed, tool=tool) == (0.0, 60.0)
+        assert part(Pool(), 50.0, tool=tool) == (0.0, 60.0)

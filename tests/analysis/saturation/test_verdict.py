@@ -188,9 +188,7 @@ LATE = Pool().disk("write_bytes_per_s", lambda since: np.where(since > 56, DISK,
         (Pool(), lambda rows, _: ~rows["host"].isin(SERVERS[:3]), "unknown", "3 of 6 servers"),
     ],
 )
-def test_hosts_that_fall_silent_are_not_idle(
-    sample: pd.DataFrame, pool: Pool, kept: Kept, state: str, not_judged: str
-) -> None:
+def test_silent_hosts_are_not_idle(sample: pd.DataFrame, pool: Pool, kept: Kept, state: str, not_judged: str) -> None:
     found = told_of(sample.assign(servers=6, clients=12), pool, kept)
     binding = {"binds": "disks", "none": NONE}.get(state, state)
     assert (found["state"], found["binding"]) == (state, binding)
