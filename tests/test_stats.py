@@ -28,8 +28,6 @@ from glusterlab.stats import (
     signed_rank_p,
 )
 
-POSITIVE = st.floats(min_value=1e-3, max_value=1e9)
-
 
 def test_mean_interval_is_students() -> None:
     values = [9.1, 10.4, 9.9, 10.8]

@@ -13,7 +13,6 @@ import pytest
 from glusterlab.errors import UsageError
 from glusterlab.sections.comparison import Comparison, labelled, open_comparison, open_release
 from glusterlab.sections.section import open_section
-from glusterlab.store.digests import split_names
 from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tables import build as tables
 from tests.cli import conftest
@@ -274,8 +273,3 @@ def test_a_notebook_finds_the_others(tmp_path: Path, halves: list[Path], monkeyp
     elsewhere = opened("raw/half-02, raw/half-01")
     assert elsewhere.reason.endswith("among the figures of its reference, raw/half-02.")
     assert (elsewhere.table.empty, elsewhere.others, elsewhere.samples) == (True, (), {})
-
-
-def test_names_of_campaigns_are_split_at_commas() -> None:
-    assert split_names(" raw/a ,raw/b,, ") == ["raw/a", "raw/b"]
-    assert split_names("") == []

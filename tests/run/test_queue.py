@@ -37,19 +37,6 @@ def pending(queue: Queue, number: int | None = None) -> list[tuple[str, int, boo
     return [(planned.cell.operation, planned.repeat, planned.warmup) for planned in queue.pending(number)]
 
 
-def test_a_repeat_is_pending_until_it_is_valid_or_has_had_its_attempts() -> None:
-    queue = Queue(plan(repeats=1), attempts=2)
-    assert pending(queue) == [("write", 1, False), ("read", 1, False)]
-    queue.add(stored(1, "failed"))
-    assert queue.attempt(queue.pending()[0]) == 2
-    queue.add(stored(1, "invalid", 2))
-    assert pending(queue) == [("read", 1, False)]
-    assert [found.status for _, found in queue.problems()] == ["invalid"]
-    queue.add(stored(1, of=OTHER.id))
-    assert pending(queue) == []
-    assert (queue.counts.total, queue.counts.valid, queue.counts.invalid, queue.counts.left) == (2, 1, 1, 0)
-
-
 def test_the_warmup_is_counted_apart_and_decides_nothing() -> None:
     queue = Queue(plan(warmup=2), attempts=1)
     assert queue.rounds == (-1, 0, 1, 2, 3)

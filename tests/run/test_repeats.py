@@ -20,7 +20,7 @@ from glusterlab.tools import volume_tools
 from glusterlab.tools.base import Measurement
 from tests.baseline.bench import iozone_output
 from tests.packed import make_plain
-from tests.run.test_runner import ONE, Bench, Kill
+from tests.run.test_runner import ONE, Bench
 
 TARGET = {"min": 3, "max": 6, "half_width": "5%"}
 CAMPAIGN = {**ONE, "repeats": TARGET}
@@ -91,26 +91,6 @@ def test_a_cell_ends_at_its_target_and_another_goes_on_to_the_maximum(bench: Mea
     assert bench.log.count(" ends at the maximum without reaching its target, with 6 valid repeats") == 1
     again = bench.run(CAMPAIGN)
     assert (again.executed, again.exit_code) == (0, 0)
-
-
-@pytest.mark.parametrize("kill_at", range(1, 9))
-def test_a_run_that_is_killed_and_goes_on_ends_the_same_cells(bench: Measuring, kill_at: int) -> None:
-    bench.rate = steady_writes
-
-    def kill(folder: Path, cell: Cell) -> list[Reason]:
-        if len(bench.ran) == kill_at:
-            raise Kill
-        return []
-
-    bench.verdict = kill
-    with pytest.raises(Kill):
-        bench.run(CAMPAIGN)
-    bench.ran += [""]
-    # what the killed sample measured is measured again
-    bench.times = Counter({operation: len(repeats) for operation, repeats in bench.executions().items()})
-    bench.run(CAMPAIGN)
-    assert bench.executions() == {"write": [1, 2, 3], "read": [1, 2, 3, 4, 5, 6]}
-    assert all(sample.status == "valid" and sample.attempt == 1 for sample in bench.samples)
 
 
 def test_a_narrower_target_goes_on_where_a_wider_one_ended(bench: Measuring) -> None:

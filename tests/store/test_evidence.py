@@ -110,14 +110,6 @@ def test_a_kill_while_packing_loses_that_sample_alone(new_store: RawStore, step:
     assert verify(new_store.path) == []
 
 
-def test_a_sample_that_was_not_listed_yet_is_listed_with_its_members(packed: Path) -> None:
-    before = (packed / MANIFEST).read_text()
-    (packed / MANIFEST).write_text("".join(line for line in before.splitlines(True) if SAMPLE not in line))
-    assert {finding.code for finding in verify(packed)} == {"unlisted-sample"}
-    RawStore(packed).recover()
-    assert (packed / MANIFEST).read_text() == before
-
-
 def test_an_archive_is_read_again_only_when_it_was_touched_and_its_changes_are_noticed(packed: Path) -> None:
     digest, known = check_raw(packed, {})
     assert set(known) == set(Manifest.read(packed).digests)

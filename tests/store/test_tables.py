@@ -14,11 +14,12 @@ import pytest
 
 from glusterlab.analysis import valid_samples
 from glusterlab.errors import DataError, ParseError, UsageError
+from glusterlab.reasons import Reason
 from glusterlab.store import digests as fingerprint
 from glusterlab.store.campaign import RawStore
 from glusterlab.tables import build as tables
 from glusterlab.tables.schema import validate
-from tests.store.conftest import CLIENTS, SERVERS, add_sample, make_cell
+from tests.store.conftest import CLIENTS, SERVERS, add_sample, begin, make_cell
 
 
 def test_samples_have_the_tools_numbers_in_si_units(campaign: Path) -> None:
@@ -62,17 +63,9 @@ def test_a_warmup_is_in_the_tables_and_marked(new_store: RawStore) -> None:
 
 
 def test_samples_without_a_result_are_rows_with_nan(new_store: RawStore) -> None:
-    cell = make_cell()
-    with new_store.begin_sample(cell, repeat=1, round=1, order=1, attempt=1) as writer:
-        from glusterlab.reasons import Reason
-        from glusterlab.run.validity import judge
-        from glusterlab.store.files import dump_json
-        from glusterlab.store.records import Failure
-
-        reason = Reason(code="host-unreachable", message="gone", host="client01")
-        writer.write("failure.json", dump_json(Failure(reasons=[reason]).model_dump(mode="json")))
-        verdict = judge(writer.folder, cell, SERVERS, CLIENTS)
-        writer.finish(verdict.reasons, disks=24, servers=SERVERS, clients=CLIENTS)
+    reason = Reason(code="host-unreachable", message="gone", host="client01")
+    with begin(new_store) as writer:
+        writer.finish((reason,), disks=24, servers=SERVERS, clients=CLIENTS)
     made = tables.load(new_store.path, cache=False)
     row = made.samples.iloc[0]
     assert (row["status"], row["reasons"]) == ("failed", "host-unreachable")
