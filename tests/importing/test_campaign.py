@@ -393,14 +393,3 @@ def test_telemetry_and_release_are_in_the_tables(project: Path, put: Put) -> Non
     assert user["time_s"].tolist() == [1709283602.0, 1709283604.0]
     assert set(user["host"]) == {"s1"}
     assert set(user["role"]) == {"server"}
-
-
-def test_what_is_no_volume_cannot_be_measured(project: Path) -> None:
-    (project / "campaign.yaml").write_text(
-        "schema_version: 1\nname: x\nstudy: none\nseed: 1\nworkers: 1\n"
-        "layouts: [{name: a, type: other, geometry: 1, backing: xfs}]\n"
-        "workloads: [{tool: iozone, operations: write, file_size: 1 MiB}]\n"
-    )
-    result = command("plan", "campaign.yaml")
-    assert result.exit_code == 2
-    assert "found 'other', which no campaign of GlusterFS has" in result.stderr

@@ -46,6 +46,12 @@ from tests.spec.conftest import CAMPAIGN, CLUSTER, Write
         ("type: replicate", "type: replicated", "layouts.0.type", "did you mean 'replicate'?"),
         ("geometry: 3x2", "geometry: 3x(4+2)", "layouts.0.geometry", "such as '3x2' for replicate"),
         ("geometry: 12x(4+2)", "geometry: 12x(2+2)", "layouts.1.geometry", "more data than redundancy"),
+        (
+            "type: disperse, geometry: 12x(4+2)",
+            "type: other, geometry: 1",
+            "layouts.1.type",
+            "no campaign of GlusterFS has",
+        ),
         ("name: ec", "name: mirror", "layouts.1.name", "'mirror' twice"),
         ("[write, read]", "[wriet, read]", "workloads.0.operations", "did you mean 'write'?"),
         ("layout: ec", "layout: ce", "exclude.0.where.layout", "unknown layout 'ce': expected one of ec, mirror"),

@@ -25,14 +25,14 @@ from glusterlab.reasons import status_of
 from glusterlab.run.measured import measured
 from glusterlab.run.plan import build_plan, check_campaign, estimate
 from glusterlab.run.validity import judge
-from glusterlab.spec import Campaign, Cell, Cluster, load_campaign
+from glusterlab.spec import Campaign, Cell, load_campaign, load_cluster
 from glusterlab.spec.cell import Layout
-from glusterlab.spec.cluster import REAL_HARDWARE
 from glusterlab.tables import build
 from glusterlab.tables.schema import SCHEMAS
 from glusterlab.tools import directions, host_tools, readers, runnable, tools, volume_tools
 from glusterlab.tools.base import Measurement, PoolRates
 from glusterlab.tools.records import METRICS, Operation, WorkloadRecord
+from tests.pools import campaign_data
 from tests.store import conftest as store
 from tests.tools.jobs import contract, make_cell, make_job
 
@@ -44,17 +44,10 @@ HOSTILE = "a b;$(touch x)'\"`&|*"
 def case(tool: str, name: str) -> tuple[Cell, dict[str, Path]]:
     """Cell and workload files of a tool's ``valid`` or ``failed`` run."""
     entry = contract(tool)[name]
-    size, volume = entry["cell"]["file_size_bytes"], tool in VOLUME_TOOLS
-    cell = Cell(
-        layout=Layout(name="mirror", type="replicate", subvolumes=1, replica=2, backing="raid6")
-        if volume
-        else Layout(name="disks", type="other", subvolumes=1, backing="raid6"),
-        access="native" if volume else "none",
-        tool=tool,
-        nominal_file_size_bytes=size,
-        model=REAL_HARDWARE,
-        **entry["cell"],
-    )
+    mirror = Layout(name="mirror", type="replicate", subvolumes=1, replica=2, backing="raid6")
+    disks = Layout(name="disks", type="other", subvolumes=1, backing="raid6")
+    place = {"layout": mirror} if tool in VOLUME_TOOLS else {"layout": disks, "access": "none"}
+    cell = make_cell(tool, **place, **entry["cell"])
     if "folder" in entry:
         folder = DATA / entry["folder"]
         return cell, {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.*")}
@@ -70,26 +63,16 @@ def measure(tmp_path: Path, tool: str, name: str) -> Measurement:
 
 
 def campaign_of(cell: Cell, **changed: Any) -> dict[str, Any]:
-    return {
-        "schema_version": 1,
-        "name": "contract",
-        "study": "supermicro-2017",
-        "seed": 1,
-        "repeats": 1,
-        "layouts": [{"name": "mirror", "type": "replicate", "geometry": "1x2", "backing": "raid6"}],
-        "workers": cell.workers,
-        "workloads": [
-            {
-                "tool": cell.tool,
-                "operations": cell.operation,
-                "file_size": f"{cell.file_size_bytes} B",
-                "files_per_worker": cell.files_per_worker,
-                **({} if cell.record_size_bytes is None else {"record_size": f"{cell.record_size_bytes} B"}),
-                **({} if cell.runtime_s is None else {"runtime": f"{cell.runtime_s:g} s"}),
-                **changed,
-            }
-        ],
+    workload = {
+        "tool": cell.tool,
+        "operations": cell.operation,
+        "file_size": f"{cell.file_size_bytes} B",
+        "files_per_worker": cell.files_per_worker,
+        **({} if cell.record_size_bytes is None else {"record_size": f"{cell.record_size_bytes} B"}),
+        **({} if cell.runtime_s is None else {"runtime": f"{cell.runtime_s:g} s"}),
     }
+    layout = {"name": "mirror", "type": "replicate", "geometry": "1x2", "backing": "raid6"}
+    return campaign_data(layouts=[layout], workers=cell.workers, workloads=[workload | changed])
 
 
 @pytest.mark.parametrize("name", readers())
@@ -223,16 +206,8 @@ def test_hostile_names_stay_words(tool: str) -> None:
 @pytest.mark.parametrize("tool", VOLUME_TOOLS)
 def test_from_the_plan_to_the_figure(tmp_path: Path, tool: str) -> None:
     cell, files = case(tool, "valid")
-    rates = {"disk_write": "200 MB/s", "disk_read": "200 MB/s", "server_link": "20 Gbit/s", "client_link": "10 Gbit/s"}
-    described = {
-        "schema_version": 1,
-        "name": "small",
-        "servers": [{"name": name} for name in store.SERVERS],
-        "clients": [{"name": name} for name in store.CLIENTS[:2]],
-        "hardware": {"disks_per_server": 12, **rates},
-        "backings": {"raid6": {"kind": "raid6", "disks_per_brick": 12, "bricks": ["/bricks/a01"]}},
-    }
-    cluster = Cluster.model_validate(described)
+    (tmp_path / "cluster.yaml").write_text(store.CLUSTER_YAML.replace("client01}", "client01}, {name: client02}"))
+    cluster = load_cluster(tmp_path / "cluster.yaml")
     plan = build_plan(Campaign.model_validate(campaign_of(cell)), cluster, ready=tools())
     assert [planned.id for planned in plan.cells] == [cell.id]
     assert estimate(plan, cluster).seconds >= (cell.runtime_s or 0)
