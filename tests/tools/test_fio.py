@@ -16,7 +16,6 @@ from tests.tools.reading import document
 
 DATA = Path(__file__).parents[1] / "data" / "fio"
 whole, damaged, read = (partial(each, tool="fio") for each in (reading.runs, reading.damaged, reading.workloads))
-WHOLE = ["clients.txt", "group-jsonplus.json", "normal-json.txt", "unified-both.json", "sigint.txt", "full-disk.txt"]
 
 
 def read_data(name: str) -> list[WorkloadRecord]:
@@ -379,19 +378,6 @@ def test_the_whole_jobs_of_a_report_that_was_cut_off_or_damaged_are_kept() -> No
     text = report(*[entry({"rw": "read", "numjobs": "2"}, read=side())] * 2)
     assert [record.workers for record in whole(text)] == [1, 1]
     assert [record.workers for record in damaged(text[: len(text) * 3 // 4])[0]] == [None]
-
-
-@pytest.mark.parametrize("name", WHOLE)
-def test_no_cut_is_taken_for_a_whole_report(name: str) -> None:
-    text = (DATA / name).read_text()
-    whole = [(r.job, r.label, r.throughput_bytes_per_s, r.valid) for r in read(text)[0]]
-    end = text.rindex("}\n") if name != "normal-json.txt" else text.index("\n}\n") + 1
-    for place in range(0, end, 97):
-        if not text[:place].strip():
-            continue
-        records, error = read(text[:place])
-        assert error is not None
-        assert [(r.job, r.label, r.throughput_bytes_per_s, r.valid) for r in records] == whole[: len(records)]
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from glusterlab.tools import tools
+from glusterlab.tools.records import WorkloadRecord
 from tests.hang import no_hang
-from tests.tools.reading import document, until_error
+from tests.tools.reading import document, until_error, workloads
 from tests.tools.reports import (
+    DATA,
     DD,
     IOZONE,
     IOZONE_TABLE,
@@ -53,6 +56,35 @@ def said(text: str | bytes) -> list[dict[str, Any]]:
 )
 def test_other_forms_say_the_same(name: str, change: Change) -> None:
     assert said(change(REPORTS[name])) == said(REPORTS[name])
+
+
+CUT = [path for tool in ("fio", "iozone", "iperf3", "smallfile") for path in sorted((DATA / tool).rglob("*.*"))]
+PLACES = 400
+
+
+def measured_by(record: WorkloadRecord) -> tuple[Any, ...]:
+    # how many workers a group of fio's has is open where entries may be missing
+    found = [record.workers] if record.tool != "fio" else []
+    found += [record.run, record.job, record.label, record.file_size_bytes, record.record_size_bytes]
+    rates = (record.throughput_bytes_per_s, record.operations_per_s, record.files_per_s, record.latency_mean_s)
+    return (*found, *rates)
+
+
+@pytest.mark.parametrize("path", CUT, ids=lambda path: path.relative_to(DATA).as_posix())
+def test_a_report_cut_anywhere_is_never_wrong(path: Path) -> None:
+    data, tool = path.read_bytes(), path.relative_to(DATA).parts[0]
+    truth = {measured_by(record): record.valid for record in workloads(data, tool)[0]}
+    ends = [place for place, byte in enumerate(data, start=1) if byte == ord("\n")]
+    places = sorted(end - back for end in ends[:-1] for back in (0, 1, 2, 9) if end > back)
+    for place in places[:: len(places) // PLACES + 1]:
+        found, error = workloads(data[:place], tool)
+        for record in found:
+            # the last report of a run is judged with all that followed it, so a doubt may be missing, not a failure
+            assert measured_by(record) in truth
+            assert not (record.valid and truth[measured_by(record)] is False)
+        # a log of several reports may end after any of them
+        if error is None and path.name not in ("log.txt", "status-interval.txt"):
+            assert {measured_by(record) for record in found} == set(truth), f"cut after {place} bytes"
 
 
 HOSTILE = {

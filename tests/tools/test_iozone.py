@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,9 +26,6 @@ whole, damaged, results, everything, workers = (
     for each in (reading.runs, reading.damaged, reading.workloads, reading.until_error, reading.workers)
 )
 KB = 1024
-NAMES = sorted(path.name for path in DATA.glob("*.txt"))
-
-
 READERS = SECTION.format(test="readers", sum="  400.00")
 
 
@@ -419,28 +415,6 @@ def test_what_is_said_of_iozone_is_no_report() -> None:
 # --- cut off
 
 
-def _key(r: WorkloadRecord) -> tuple[Any, ...]:
-    values = (r.throughput_bytes_per_s, r.operations_per_s, r.latency_mean_s)
-    return (r.run, r.label, r.workers, r.file_size_bytes, r.record_size_bytes, *values)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_report_cut_anywhere_is_never_wrong(name: str) -> None:
-    text = data(name)
-    truth = {_key(r): r.valid for r in results(text)[0]}
-    lines = text.splitlines(keepends=True)
-    places = {sum(map(len, lines[:n])) for n in range(len(lines))}
-    places |= {place - back for place in places for back in (1, 2, 9) if place > back}
-    for place in sorted(place for place in places if text[:place].strip()):
-        found, error = results(text[:place])
-        for record in found:
-            # the last report of a run is judged with all that followed it, so a doubt may be missing, not a failure
-            assert _key(record) in truth
-            assert not (record.valid is True and truth[_key(record)] is False)
-        if error is None:
-            assert {_key(record) for record in found} == set(truth), f"cut after {place} characters"
-
-
 def test_trimmed_after_the_last_test_that_was_asked_for() -> None:
     text = data("cluster-write.txt").replace("iozone test complete.", "")
     (record,) = whole(text)
@@ -448,9 +422,6 @@ def test_trimmed_after_the_last_test_that_was_asked_for() -> None:
     found, error = damaged(text.replace("-i 0", "-i 0 -i 1"))
     assert [r.valid for r in found] == [True]
     assert "expected a report of 6 readers, which the command line asks for" in error.message
-
-
-# --- hostile
 
 
 # --- the command line

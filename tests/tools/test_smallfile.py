@@ -312,17 +312,6 @@ def test_what_is_no_number_is_no_value(value: str) -> None:
 # --- cuts
 
 
-@pytest.mark.parametrize("path", sorted(DATA.glob("*/*")), ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_a_cut_report_is_never_valid(path: Path) -> None:
-    data = path.read_bytes()
-    whole, _ = workloads(data)
-    wanted = [record.to_json() for record in whole]
-    for size in range(1, len(data), 7):
-        found, error = workloads(data[:size])
-        assert found or error is not None or b"smallfile_cli" in data[:200]
-        assert all(record.to_json() in wanted for record in found if record.valid)
-
-
 def test_a_cut_log_yields_what_is_whole() -> None:
     end = SEVERAL.index("total files", SEVERAL.index("operation : delete"))
     found, error = damaged(SEVERAL[:end])
