@@ -31,16 +31,8 @@ from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tables import build as tables
 from tests.importing.conftest import SADF, SAR, Put, line, run, run_json
 from tests.importing.test_plan import PATTERN, volume_info, write_map
+from tests.pools import pool_data
 
-CLUSTER = """\
-schema_version: 1
-name: pool
-servers: [{name: s1}, {name: s2}]
-clients: [{name: c1}]
-hardware:
-  {disks_per_server: 12, disk_write: 205 MB/s, disk_read: 212 MB/s, server_link: 20 Gbit/s, client_link: 10 Gbit/s}
-backings: {jbod: {bricks: [/bricks/d01], kind: jbod}}
-"""
 MAP = """\
 study: supermicro-2017
 title: Old results
@@ -140,7 +132,7 @@ def test_what_is_damaged_is_a_reason_and_never_an_error(mine: Path) -> None:
 
 
 def test_an_import_is_never_run_or_planned(project: Path, mine: Path) -> None:
-    (project / "cluster.yaml").write_text(CLUSTER)
+    (project / "cluster.yaml").write_text(json.dumps(pool_data()))
     for name in ("run", "plan"):
         result = command(name, "raw/mine/campaign.yaml", "--cluster", "cluster.yaml")
         assert result.exit_code == 2
@@ -217,7 +209,7 @@ def test_originals_may_be_packed_and_called_json(project: Path, put: Put) -> Non
 
 
 def test_cluster_and_volume_info(project: Path, put: Put) -> None:
-    (project / "cluster.yaml").write_text(CLUSTER)
+    (project / "cluster.yaml").write_text(json.dumps(pool_data()))
     put("a/write.txt", line())
     put("a/info.txt", volume_info(gv0=3))
     text = (
@@ -277,11 +269,6 @@ def test_a_full_disk_is_named_and_not_the_file_that_was_read(project: Path, put:
         patch.setattr(Path, "open", lambda *_: full)
         with pytest.raises(RawStoreError, match=r"^raw/copy: cannot be written: No space left.*; make room there"):
             source.copy(Path("raw/copy"))
-
-
-def test_a_campaign_that_is_not_there_is_told_with_advice(project: Path) -> None:
-    missing = command("verify", "raw/none")
-    assert "raw/none: expected a campaign's folder, found none; name one, such as raw/first-light" in missing.stderr
 
 
 def test_lost_samples_are_missing(mine: Path) -> None:

@@ -290,11 +290,8 @@ def test_an_estimate_has_bounds_when_cells_may_end_early(campaign: Campaign, clu
 
 
 def test_the_cluster_answers_for_its_hosts(cluster: Cluster) -> None:
-    assert [host.name for host in cluster.hosts][-2:] == ["c1", "c2"]
     assert (cluster.role("s1"), cluster.role("c2")) == ("server", "client")
     assert cluster.clients[1].address == "c2"
-    assert len(cluster.servers) * cluster.hardware.disks_per_server == 72
-    assert cluster.is_testbed
     assert cluster.scale_model("large-file") == ScaleModel(name="large-file", scale=200)
     with pytest.raises(KeyError):
         cluster.role("nobody")

@@ -69,20 +69,12 @@ def both(folder: Path, texts: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame
     return frame(found), one_by_one(folder, texts, hosts, roles)
 
 
-def test_hosts_read_together_have_the_values_that_each_has_alone(tmp_path: Path) -> None:
-    found, expected = both(tmp_path, [report("a", 1.5), report("b", 20.0), report("c", 0.0)])
-    pd.testing.assert_frame_equal(found, expected)
-    user = found[(found["host"] == "h1") & (found["metric"] == "user_fraction")]
-    assert user["value"].tolist() == [0.2, 0.2]
-    assert user["device"].tolist() == ["all", "all"]
-    assert user["role"].tolist() == ["server", "server"]
-    assert user["time_s"].tolist() == [1_795_170_000.0, 1_795_170_002.0]
-    assert set(found["sample"]) == {3}
-
-
 @pytest.mark.parametrize(
     "texts",
     [
+        [report("a", 1.5), report("b", 20.0), report("c", 0.0)],
+        # an old sysstat counts caches as used memory
+        [table(MEMORY, [f"200000;{used};100000;300000;5;1.00"]) for used in ("800000;80.00", "400000;40.00")],
         [
             table(DISK, ["sda;1;2;3;4;5;6;7;8"], "a"),
             table(DISK, ["sda;9;2;3;4;5;6;7;8", "sdb;1;2;3;4;5;6;7;8"], "b", start=1_795_170_050)
@@ -95,21 +87,10 @@ def test_hosts_read_together_have_the_values_that_each_has_alone(tmp_path: Path)
             + table(LOAD, ["7;2;3;4;5;6"], start=1_795_170_100)
         ] * 2,
     ],
-    ids=["others", "again"],
+    ids=["many", "memory", "others", "again"],
 )  # fmt: skip
-def test_hosts_may_have_other_tables_devices_and_times(tmp_path: Path, texts: list[str]) -> None:
+def test_hosts_read_together_have_the_rows_that_each_has_alone(tmp_path: Path, texts: list[str]) -> None:
     pd.testing.assert_frame_equal(*both(tmp_path, texts))
-
-
-def test_memory_in_use_is_counted_as_each_host_does(tmp_path: Path) -> None:
-    """Of the two hosts one has an old sysstat: its used memory is all that is not free, caches included."""
-    old = table(MEMORY, ["200000;800000;80.00;100000;300000;5;1.00"], "old")
-    new = table(MEMORY, ["200000;400000;40.00;100000;300000;5;1.00"], "new")
-    found, expected = both(tmp_path, [old, new])
-    pd.testing.assert_frame_equal(found, expected)
-    used = found[found["metric"] == "used_bytes"].set_index("host")["value"]
-    assert set(used["h0"]) == {400_000 * 1024.0}
-    assert set(used["h1"]) == {400_000 * 1024.0}
 
 
 @settings(deadline=None)

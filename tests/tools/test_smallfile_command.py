@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from functools import partial
@@ -13,9 +12,7 @@ import pytest
 
 from glusterlab.errors import ParseError, WorkloadError
 from glusterlab.spec.cell import Cell
-from glusterlab.tools.document import Document
 from glusterlab.tools.smallfile.command import SMALLFILE
-from glusterlab.tools.smallfile.report import text_reports
 from tests.tools import jobs
 
 DATA = Path(__file__).parents[1] / "data" / "smallfile"
@@ -84,20 +81,6 @@ def test_prepare_counts_files_before_a_read(tmp_path: Path) -> None:
 # --- its own measured output
 
 
-@pytest.mark.parametrize("operation", ["create", "read"])
-def test_runs_that_count(tmp_path: Path, operation: str) -> None:
-    result = _parse(tmp_path, operation, make_cell(operation))
-    (text,) = text_reports(Document.open(DATA / operation / "stdout.txt"))
-    assert text.mib_per_s is not None
-    assert result.problems == ()
-    assert (result.record.tool_version, result.record.workers) == ("3.2", 2)
-    assert result.record.files_per_s == pytest.approx(text.files_per_s, abs=1e-5)
-    assert result.record.throughput_bytes_per_s == pytest.approx(text.mib_per_s * 2**20, abs=10)
-    assert result.record.elapsed_s == pytest.approx(text.elapsed_s, abs=1e-3)
-    assert [worker.files for worker in result.workers] == [row.files for row in text.rows]
-    assert [worker.host for worker in result.workers] == ["gl-c01", "gl-c02"]
-
-
 def test_another_run_than_asked_for(tmp_path: Path) -> None:
     with pytest.raises(ParseError, match="expected one report of read, found 0"):
         _parse(tmp_path, "create", make_cell("read"))
@@ -106,14 +89,6 @@ def test_another_run_than_asked_for(tmp_path: Path) -> None:
     assert "expected 4 workers, found 2" in messages
     assert "expected files per thread 100, found 200" in messages
     assert "expected a file size of 65536 bytes, found 32768" in messages
-
-
-def test_json_of_one_host_without_host_set(tmp_path: Path) -> None:
-    data = json.loads((DATA / "read" / "output.json").read_text())
-    data["results"]["thread"] = data["results"].pop("host")["gl-c01"]["thread"]
-    (tmp_path / "output.json").write_text(json.dumps(data))
-    result = SMALLFILE.parse(tmp_path, make_cell("read", workers=1))
-    assert [(worker.worker, worker.host) for worker in result.workers] == [(1, None)]
 
 
 GATE = "hosts did not reach starting gate within 17 seconds"
