@@ -2,7 +2,8 @@
 
 The folder is a view of the project: its notebooks, runbooks and published numbers, the campaign, and an empty figures
 folder that shares only the tables: so a notebook's outputs are known to be its own. The process imports as little as it
-can, and leaves its result as a JSON file beside the job; its exit code says nothing.
+can, and leaves its result as a JSON file beside the job; its exit code says nothing. Pages are made here: what makes
+them takes long to import.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -31,33 +33,25 @@ NOTEBOOK_TIMEOUT = 1800
 """Seconds for a whole notebook, its kernel's start included."""
 
 KERNEL = "python3"
-UNUSED = ("isoduration", "pyarrow", "rfc3987_syntax")
-"""What nbformat and papermill import of no use here: no notebook has durations or addresses, or lies in Hadoop."""
+UNUSED = ("isoduration", "rfc3987_syntax")
+"""What nbformat imports of no use here: no notebook has durations or addresses; papermill's pyarrow is for Hadoop."""
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _SCRIPTS = re.compile(r"<script\b.*?</script>", re.DOTALL | re.IGNORECASE)
 
+_RENDERING = threading.Lock()
 Process = subprocess.Popen[bytes]
 
 
 @dataclass(frozen=True)
 class Job:
-    """One notebook to execute; or only to render anew around the outputs of an `executed` one with the same code.
-
-    `folder`: where the executed ``.ipynb``, the ``.html`` and ``result.json`` go.
-    """
+    """One notebook to execute; `folder`: where the executed ``.ipynb`` and ``result.json`` go."""
 
     source: str
     folder: str
     parameters: dict[str, str]
     cwd: str
     cell_timeout: int
-    executed: str | None = None
-
-    @property
-    def name(self) -> str:
-        """The notebook's name without its suffix."""
-        return Path(self.source).stem
 
 
 @dataclass(frozen=True)
@@ -83,20 +77,20 @@ def execute(
 ) -> tuple[Result, dict[str, bytes]]:
     """Run a notebook; its outputs come by path below its figures folder, none after a failure, which is a result, too.
 
-    `files`: of the project, by their paths. `executed`: the executed notebook when only its text changed. `checked`:
-    the tables were just brought up to date. `watch`: gets the process when it starts; false ends it at once.
+    `files`: of the project, by their paths. `executed`: the executed notebook when only its text changed: it is not run
+    again then. `checked`: the tables were just brought up to date. `watch`: gets the process when it starts; false ends
+    it at once.
     """
+    if executed is not None:
+        return Result(), _pages(name, files[f"notebooks/{name}.ipynb"], executed)
     try:
         with tempfile.TemporaryDirectory(prefix="glusterlab-reproduce-", ignore_cleanup_errors=True) as folder:
             root = Path(folder)
-            view, target, earlier = root / "project", root / "executed", root / "earlier.ipynb"
+            view, target = root / "project", root / "executed"
             _view(view, parameters, campaign, tables, files)
             target.mkdir()
-            if executed is not None:
-                earlier.write_bytes(executed)
             source = str(view / "notebooks" / f"{name}.ipynb")
-            again = None if executed is None else str(earlier)
-            job = Job(source, str(target), parameters, str(view), CELL_TIMEOUT, again)
+            job = Job(source, str(target), parameters, str(view), CELL_TIMEOUT)
             environment = kernel_environment(root / "kernel") | ({CHECKED: str(tables.resolve())} if checked else {})
             result = process(job, environment, watch)
             if result.error:
@@ -107,9 +101,7 @@ def execute(
                 for path in sorted(figures.rglob("*"))
                 if path.is_file() and path.relative_to(figures).parts[0] != "tables"
             }
-            for suffix in (".ipynb", ".html"):
-                outputs[f"notebooks/{name}{suffix}"] = (target / f"{name}{suffix}").read_bytes()
-            return result, outputs
+            return result, outputs | _pages(name, (target / f"{name}.ipynb").read_bytes())
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         hint = "; TMPDIR names another place for what is temporary" if error.errno in _NO_ROOM else ""
@@ -191,33 +183,14 @@ def main(path: str) -> None:
     """Run the job in a file and write its result beside it."""
     job = Job(**json.loads(Path(path).read_text()))
     partial = Path(job.folder, "result.partial")
-    partial.write_text(json.dumps(asdict(run(job))))
+    partial.write_text(json.dumps(asdict(_papermill(job))))
     partial.replace(Path(job.folder, "result.json"))
 
 
-def run(job: Job) -> Result:
-    """Execute a notebook here and write it with its outputs as ``.ipynb`` and ``.html``; every failure is a result."""
-    with without_unused():
-        import nbformat
-
-    target = Path(job.folder, f"{job.name}.ipynb")
-    if job.executed is not None:
-        notebook = retell(nbformat.read(job.source, as_version=4), nbformat.read(job.executed, as_version=4))
-        nbformat.write(notebook, target)
-    else:
-        result = _papermill(job, target)
-        if result.error:
-            target.unlink(missing_ok=True)
-            return result
-        notebook = nbformat.read(target, as_version=4)
-    target.with_suffix(".html").write_text(render(notebook, job.name), encoding="utf-8")
-    return Result()
-
-
 @contextmanager
-def without_unused() -> Iterator[None]:
-    """Spare imports what they cannot use here; it is hidden only meanwhile."""
-    hidden = [name for name in UNUSED if name not in sys.modules]
+def without(*names: str) -> Iterator[None]:
+    """Spare imports these modules, which they do not need; they are hidden only for that time."""
+    hidden = [name for name in names if name not in sys.modules]
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
     try:
         yield
@@ -226,8 +199,9 @@ def without_unused() -> Iterator[None]:
             del sys.modules[name]
 
 
-def _papermill(job: Job, target: Path) -> Result:
-    with without_unused():
+def _papermill(job: Job) -> Result:
+    target = Path(job.folder, Path(job.source).name)
+    with without(*UNUSED, "pyarrow"):
         import papermill
     from papermill.exceptions import PapermillExecutionError
 
@@ -285,6 +259,21 @@ def retell(source: NotebookNode, executed: NotebookNode) -> NotebookNode:
             cells += injected
     executed.cells = cells
     return executed
+
+
+def _pages(name: str, source: bytes, executed: bytes | None = None) -> dict[str, bytes]:
+    """A notebook and its page by their paths below the figures folder; with the outputs of an `executed` one."""
+    with _RENDERING:
+        with without(*UNUSED):
+            import nbformat
+
+        if executed is not None:
+            told = retell(
+                nbformat.reads(source.decode(), as_version=4), nbformat.reads(executed.decode(), as_version=4)
+            )
+            source = f"{nbformat.writes(told)}\n".encode()
+        page = render(nbformat.reads(source.decode(), as_version=4), name)
+    return {f"notebooks/{name}.ipynb": source, f"notebooks/{name}.html": page.encode()}
 
 
 def render(notebook: NotebookNode, title: str) -> str:

@@ -132,6 +132,7 @@ def no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Notebooks run by `exec` in this process: enough where the question is what runs."""
 
     monkeypatch.setattr(execute, "process", run_in_this_process)
+    monkeypatch.setattr(execute, "render", lambda *_: "executed")
 
 
 BOTH = ("demo/10-first", "demo/20-second")
