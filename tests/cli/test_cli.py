@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from unittest.mock import patch
 
 import jsonschema
@@ -18,7 +18,6 @@ from glusterlab import __version__, cli, spec
 from glusterlab.cli import console
 from glusterlab.cli import run as measure
 from glusterlab.errors import HostError, RawStoreError, SpecError, UsageError
-from glusterlab.spec import Campaign
 from tests.cli.conftest import ROOT, answer, call
 from tests.pools import pool_data
 
@@ -61,14 +60,15 @@ def bring_up(folder: Path, name: str) -> Path:
     return file
 
 
-def run_process(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    return run_words(sys.executable, "-m", "glusterlab.cli", *arguments, cwd=cwd, **environment)
+def run_process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return run_words(sys.executable, "-m", "glusterlab.cli", *arguments, **options)
 
 
-def run_words(*words: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        words, capture_output=True, text=True, cwd=cwd, env={**os.environ, **environment}, timeout=60, check=False
-    )
+def run_words(
+    *words: str, cwd: Path = ROOT, output: IO[str] | int = subprocess.PIPE, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    streams = {"stdout": output, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.run(words, **streams, cwd=cwd, env={**os.environ, **environment}, timeout=60, check=False)
 
 
 @pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
@@ -144,16 +144,10 @@ def test_the_cluster_is_given_or_beside_or_the_only_testbed(folder: Path) -> Non
     assert "2 testbeds are up (one, two)" in call("run", "campaign.yaml").stderr
 
 
-def test_a_campaign_runs_under_another_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = []
-
-    def stop(campaign: Campaign, *_: object, **__: object) -> None:
-        names.append(campaign.name)
-        raise UsageError("enough")
-
-    monkeypatch.setattr("glusterlab.run.runner.run", stop)
-    assert call("run", "campaign.yaml", "--name", "mine").exit_code == 2
-    assert names == ["mine"]
+def test_a_campaign_runs_under_another_name(folder: Path) -> None:
+    with patch("glusterlab.run.runner.run", side_effect=UsageError("enough")) as ran:
+        assert call("run", "campaign.yaml", "--name", "mine").exit_code == 2
+    assert ran.call_args.args[0].name == "mine"
 
 
 def test_a_typo_is_one_message_with_file_line_and_key(folder: Path) -> None:
@@ -194,16 +188,11 @@ def test_debug_shows_the_traceback_and_ascii_is_enough(folder: Path) -> None:
     assert (done.returncode, "spiegelgr" in done.stderr, "Traceback" in done.stderr) == (2, True, False)
 
 
-def schema_into(output: IO[str]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "glusterlab.cli", "schema", "cluster"]
-    return subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=60, check=False)
-
-
 def test_a_reader_that_goes_away_is_no_error() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as output:
-        done = schema_into(output)
+        done = run_process("schema", "cluster", output=output)
     assert (done.returncode, done.stderr) == (cli.EXIT_BROKEN_PIPE, "")
 
 
@@ -223,7 +212,7 @@ def test_output_that_cannot_be_written_is_one_sentence() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     with Path("/dev/full").open("w") as output:
-        done = schema_into(output)
+        done = run_process("schema", "cluster", output=output)
     assert done.returncode == 1
     assert done.stderr.startswith("error: No space left on device; make room")
     assert "Traceback" not in done.stderr

@@ -51,6 +51,7 @@ def sample(repeat: int, attempt: int, status: Status, cell_id: str = CELL.id) ->
         ([sample(1, 1, "failed"), sample(1, 2, "valid")], 1, 0, 2),
         ([sample(1, 1, "failed")], 0, 0, 3),
         ([sample(1, 1, "failed"), sample(1, 2, "invalid")], 0, 1, 2),
+        ([sample(1, 1, "failed"), sample(2, 1, "invalid"), sample(2, 2, "invalid"), sample(3, 1, "valid")], 1, 1, 1),
         ([sample(n, 1, "valid") for n in (1, 2, 3)], 3, 0, 0),
         ([sample(4, 1, "valid"), sample(1, 1, "valid", "another-cell")], 0, 0, 3),
     ],
@@ -58,15 +59,11 @@ def sample(repeat: int, attempt: int, status: Status, cell_id: str = CELL.id) ->
 def test_repeats_are_done_given_up_or_left(samples: list[Sample], valid: int, spent: int, left: int) -> None:
     (found,) = count_samples(PLAN, samples, attempts=2)
     assert (found.wanted, found.valid, found.spent, found.left) == (3, valid, spent, left)
+    executions = [each.status for each in samples]
+    assert (found.invalid, found.failed) == (executions.count("invalid"), executions.count("failed"))
     status = CampaignStatus("small", (found,), not_runnable=0)
     assert status.complete == (valid == 3)
     assert status.total("left") == left
-
-
-def test_executions_that_came_to_nothing_are_counted() -> None:
-    executions = [sample(1, 1, "failed"), sample(1, 2, "invalid"), sample(2, 1, "invalid"), sample(2, 2, "valid")]
-    (found,) = count_samples(PLAN, executions, attempts=2)
-    assert (found.invalid, found.failed) == (2, 1)
 
 
 def test_a_warmup_is_in_no_count_but_its_own() -> None:
