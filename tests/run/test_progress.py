@@ -13,7 +13,7 @@ from glusterlab.errors import HostError
 from glusterlab.reasons import MEANINGS, Reason, Status
 from glusterlab.run.measured import Measured
 from glusterlab.run.plan import PlannedSample
-from glusterlab.run.progress import Durations, Ending, Lines, Output, Progress, RunLog, RunSummary
+from glusterlab.run.progress import Durations, Ending, Lines, NowFile, Output, Progress, RunLog, RunSummary
 from glusterlab.run.state import Counts
 from glusterlab.run.view import Live, output_for
 from glusterlab.spec import Cell, Layout
@@ -118,8 +118,8 @@ def test_the_log_has_values_reasons_advice_and_a_summary(tmp_path: Path) -> None
     assert (valid["quantity"], valid["value"], valid["sample"]) == ("throughput_bytes_per_s", 78.04e6, 2)
 
 
-def test_a_log_that_cannot_be_written_ends_no_run(tmp_path: Path) -> None:
-    drive(RunLog(Journal(tmp_path / "none")))
+def test_what_cannot_be_written_ends_no_run(tmp_path: Path) -> None:
+    drive(RunLog(Journal(tmp_path / "none")), NowFile(tmp_path / "none"))
 
 
 def test_an_error_of_the_suite_is_called_so_and_a_second_signal_is_a_stop() -> None:

@@ -664,13 +664,9 @@ def test_a_campaign_that_cannot_run_here_says_why(bench: Bench) -> None:
 
 def test_the_morning_log_tells_what_happened(bench: Bench) -> None:
     bench.run(changed(attempts=1), verdict=bad_reads)
-    lines = bench.log.splitlines()
-    assert " INFO    created volume " in bench.log
     assert "no attempt is left; 'glusterlab run --retry' gives it new ones" in bench.log
-    assert "run the same command with --retry" in lines[-1]
-    events = list(EventReader(bench.store.path).new())
-    assert [event.line for event in events if event.is_for_people] == lines
-    details = [event.details for event in events if not event.is_for_people]
+    assert "run the same command with --retry" in bench.log.splitlines()[-1]
+    details = [event.details for event in EventReader(bench.store.path).new() if not event.is_for_people]
     assert any("glusterlab_revision" in each for each in details)
     assert any("volume create" in each.get("command", "") and each["exit_code"] == 0 for each in details)
 

@@ -126,10 +126,6 @@ def test_only_the_last_results_are_kept(tmp_path: Path) -> None:
     assert found.recent[-1].value == "99.0 MB/s"
 
 
-def test_a_state_that_cannot_be_written_ends_no_run(tmp_path: Path) -> None:
-    drive(NowFile(tmp_path / "none"))
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

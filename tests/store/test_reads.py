@@ -55,20 +55,6 @@ def section_of(raw: Path, reads: str) -> Section:
     return open_section(str(raw), str(raw.parents[1] / "figures"), "csv", reads=reads)
 
 
-@pytest.mark.parametrize(
-    ("text", "tools"),
-    [
-        ("iozone", ("iozone",)),
-        (" smallfile ,iozone,", ("iozone", "smallfile")),
-        ("iozone,iozone", ("iozone",)),
-        ("none", ()),
-        (" * ", None),
-    ],
-)
-def test_tools_are_parsed(text: str, tools: tuple[str, ...] | None) -> None:
-    assert parse_reads(text) == tools
-
-
 @pytest.mark.parametrize("text", ["", " , ", "*, iozone", "none, iozone", "none, *"])
 def test_what_says_nothing_or_contradicts_itself_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"reads: expected tools separated by commas, '\*' for all or 'none'"):
