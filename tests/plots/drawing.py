@@ -81,10 +81,8 @@ def assert_inside_page(figure: Figure) -> None:
     shown = [text for axes in figure.axes for text in (axes.xaxis.label, axes.yaxis.label, axes.title, *axes.texts)]
     for text in (text for text in (*shown, *figure.texts) if text.get_text()):
         box = text.get_window_extent()
-        assert box.x0 >= page.x0 - 1, text.get_text()
-        assert box.x1 <= page.x1 + 1, text.get_text()
-        assert box.y0 >= page.y0 - 1, text.get_text()
-        assert box.y1 <= page.y1 + 1, text.get_text()
+        assert page.x0 - 1 <= box.x0 <= box.x1 <= page.x1 + 1, text.get_text()
+        assert page.y0 - 1 <= box.y0 <= box.y1 <= page.y1 + 1, text.get_text()
 
 
 def assert_apart(figure: Figure, shown: Iterable[Text], *, repeated: bool = False) -> None:
@@ -93,8 +91,7 @@ def assert_apart(figure: Figure, shown: Iterable[Text], *, repeated: bool = Fals
     page = figure.bbox
     boxes = [(text.get_text(), text.get_window_extent()) for text in shown if text.get_text() and text.get_visible()]
     for text, box in boxes:
-        assert page.x0 - 1 <= box.x0, text
-        assert box.x1 <= page.x1 + 1, text
+        assert page.x0 - 1 <= box.x0 <= box.x1 <= page.x1 + 1, text
     for (text, box), (other, other_box) in itertools.combinations([each for each in boxes if each[1].width > 0], 2):
         assert (repeated and text == other) or not box.overlaps(other_box), f"{text!r} lies over {other!r}"
 

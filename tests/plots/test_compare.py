@@ -17,7 +17,6 @@ from glusterlab.analysis.compare.cells import VERDICTS, Rule, compare_cells
 from glusterlab.analysis.compare.groups import release_bars
 from glusterlab.plots.compare import (
     MARKS,
-    MOST_RATIO,
     RELEASES,
     change_ticks,
     draw_forest,
@@ -111,16 +110,6 @@ def test_insufficient_n_is_hollow_and_has_no_line() -> None:
     assert not axes.collections
     assert "where n is 5 or more" in words(figure)
     assert "none, insufficient n" in words(bars(few))
-
-
-def test_what_lies_beyond_the_axis_has_an_arrow() -> None:
-    table = compare_cells(older(), {"b": newer({("create", 32 * KIB): 50.0, ("read", 4 * MIB): 0.01})})
-    figure = forest(table)
-    (axes,) = figure.axes
-    assert axes.get_xlim() == pytest.approx((1 / MOST_RATIO, MOST_RATIO))
-    found = marks(axes)
-    assert (found[0][0], found[0][2]) == (">", pytest.approx(MOST_RATIO))
-    assert (found[-1][0], found[-1][2]) == ("<", pytest.approx(1 / MOST_RATIO))
 
 
 def test_bars_are_medians_with_samples_and_change(table: pd.DataFrame) -> None:

@@ -50,22 +50,15 @@ def test_one_sample_has_a_bar_without_interval(make_samples: Make) -> None:
         assert "n = 1" in words(figure)
 
 
-def test_by_file_size_marks_what_was_not_measured(per_disk: pd.DataFrame) -> None:
+def test_by_file_size_marks_what_was_not_measured_and_has_its_samples_beside_the_means(per_disk: pd.DataFrame) -> None:
     sizes = [128 << 20, 4 << 30, 128 << 30]
     figure = drawn(draw_by_file_size, per_disk[per_disk["operation"] == "write"], sizes, **MB)
     assert words(figure).count("not measured") == 2
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["128 MiB", "4 GiB", "128 GiB"]
-
-
-def test_by_file_size_has_its_samples_beside_the_means(per_disk: pd.DataFrame) -> None:
-    figure = drawn(draw_by_file_size, per_disk[per_disk["operation"] == "write"], [4 << 30], **MB)
     lines = figure.axes[0].get_lines()
-    dots = [line for line in lines if line.get_marker() == "."]
-    means = [line for line in lines if "JBOD" in str(line.get_label()) or "RAID" in str(line.get_label())]
-    assert len(dots) == len(means) == 2
-    for dot, mean in zip(dots, means, strict=True):
-        assert len(np.asarray(dot.get_xdata())) == 3
-        assert float(np.asarray(dot.get_xdata())[0]) - float(np.asarray(mean.get_xdata())[0]) > 0.01
+    dots = [np.asarray(line.get_xdata()) for line in lines if line.get_marker() == "."]
+    means = [np.asarray(line.get_xdata()) for line in lines if "JBOD" in line.get_label() or "RAID" in line.get_label()]
+    assert [(len(dot), dot[0] - mean[0] > 0.01) for dot, mean in zip(dots, means, strict=True)] == [(3, True)] * 2
     assert "dots beside it: the samples" in words(figure)
 
 

@@ -93,30 +93,23 @@ def test_unknown_formats_are_refused(formats: str) -> None:
         parse_formats(formats)
 
 
-def test_files_repeat_byte_by_byte(summary: pd.DataFrame, tmp_path: Path) -> None:
+def test_files_repeat_byte_by_byte_and_hold_what_is_drawn(summary: pd.DataFrame, tmp_path: Path) -> None:
+    names = ["fig05-x.csv", "fig05-x.png", "fig05-x.svg"]
     for folder in ("one", "two"):
-        figure = drawn(draw_by_workers, summary, **MB)
-        saved = save(figure, tmp_path / folder, "fig05-x", summary)
-        assert [path.suffix for path in saved.files] == [".svg", ".png", ".csv"]
-    for suffix in ("svg", "png", "csv"):
-        one, two = (tmp_path / folder / f"fig05-x.{suffix}" for folder in ("one", "two"))
-        assert one.read_bytes() == two.read_bytes()
-    assert b"Software" not in (tmp_path / "one" / "fig05-x.png").read_bytes()
-    assert b"<dc:date>" not in (tmp_path / "one" / "fig05-x.svg").read_bytes()
-    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["fig05-x.csv", "fig05-x.png", "fig05-x.svg"]
-
-
-def test_a_saved_figure_shows_its_png_and_names_itself(summary: pd.DataFrame, tmp_path: Path) -> None:
-    saved = save(drawn(draw_by_workers, summary, **MB), tmp_path, "fig05-x", summary, ("csv",))
+        saved = save(drawn(draw_by_workers, summary, **MB), tmp_path / folder, "fig05-x", summary)
+        assert sorted(path.name for path in (tmp_path / folder).iterdir()) == names
     assert repr(saved) == "<fig05-x: 12 values drawn>"
+    csv, png, svg = ((tmp_path / "one" / name).read_bytes() for name in names)
+    assert [(tmp_path / "two" / name).read_bytes() for name in names] == [csv, png, svg]
+    assert b"Software" not in png
+    assert b"<dc:date>" not in svg
+    read = pd.read_csv(tmp_path / "one" / "fig05-x.csv", dtype={"samples": str})
+    assert read["samples"].eq("01;02;03").all()
+    columns = ["mean", "low", "high"]
+    pd.testing.assert_frame_equal(read[columns], summary[columns], rtol=1e-8, check_dtype=False)
+
+
+def test_a_saved_figure_shows_its_png_also_where_the_csv_alone_is_kept(summary: pd.DataFrame, tmp_path: Path) -> None:
+    saved = save(drawn(draw_by_workers, summary, **MB), tmp_path, "fig05-x", summary, ("csv",))
     assert saved._repr_png_().startswith(b"\x89PNG")
     assert [path.name for path in tmp_path.iterdir()] == ["fig05-x.csv"]
-
-
-def test_csv_holds_what_is_drawn(summary: pd.DataFrame, tmp_path: Path) -> None:
-    save(drawn(draw_by_workers, summary, **MB), tmp_path, "fig05-x", summary)
-    read = pd.read_csv(tmp_path / "fig05-x.csv", dtype={"samples": str})
-    pd.testing.assert_frame_equal(
-        read[["mean", "low", "high"]], summary[["mean", "low", "high"]], rtol=1e-8, check_dtype=False
-    )
-    assert read["samples"].eq("01;02;03").all()
