@@ -159,26 +159,6 @@ def change_a_number(raw: Path) -> Path:
     raise AssertionError(f"{raw} has no valid IOzone sample")
 
 
-@pytest.mark.skipif(SMALL.name not in COMMITTED, reason="raw/first-light is not here")
-def test_a_changed_raw_number_is_noticed(tmp_path: Path) -> None:
-    """`verify` refuses the campaign, and the figures' numbers are no longer the committed ones."""
-    raw = tmp_path / "raw" / SMALL.name
-    shutil.copytree(SMALL, raw)
-    changed = change_a_number(raw)
-
-    command = [sys.executable, "-c", "from glusterlab.cli import main; main()", "verify", str(raw)]
-    verify = subprocess.run(command, capture_output=True, text=True, timeout=900)
-    assert verify.returncode == 1, verify.stderr
-    assert str(changed.relative_to(raw)) in verify.stdout + verify.stderr
-
-    figures = tmp_path / "figures" / SMALL.name
-    assert tables.write(raw, figures / "tables") is not None
-    run_notebook(PROJECT / "notebooks" / "10-large-files.ipynb", raw, figures)
-    found = numbers_in(figures)
-    committed = {name: text for name, text in COMMITTED[SMALL.name].items() if name in found}
-    assert any("mean" in difference for difference in differences(committed, found))
-
-
 def displays(cell: dict[str, Any]) -> bool:
     """Whether a code cell shows something: it ends in an expression."""
     body = ast.parse("".join(cell["source"])).body
@@ -200,8 +180,8 @@ def test_notebooks_hold_their_outputs(notebook: Path) -> None:
 
 
 @pytest.mark.skipif(SMALL.name not in COMMITTED, reason="raw/first-light is not here")
-def test_nbval_notices_a_changed_raw_number(tmp_path: Path) -> None:
-    """On whatever campaign notebooks are committed with, here one is executed on the small one first."""
+def test_a_changed_raw_number_is_noticed(tmp_path: Path) -> None:
+    """By nbval, whatever campaign notebooks are committed with; by `verify`; and in the figures' numbers."""
     raw, figures = tmp_path / "raw" / SMALL.name, tmp_path / "figures" / SMALL.name
     shutil.copytree(SMALL, raw)
     assert tables.write(raw, figures / "tables") is not None
@@ -209,18 +189,26 @@ def test_nbval_notices_a_changed_raw_number(tmp_path: Path) -> None:
     run_notebook(notebook, raw, figures)
     (tmp_path / "pytest.ini").touch()
 
-    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider"]
-    command.append(str(figures / notebook.name))
+    def call(*words: str) -> tuple[int, str]:
+        done = subprocess.run([sys.executable, *words], cwd=tmp_path, capture_output=True, text=True, timeout=900)
+        return done.returncode, done.stdout + done.stderr
 
-    def nbval() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=900)
+    nbval = ("-m", "pytest", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider", str(figures / notebook.name))
+    code, output = call(*nbval)
+    assert code == 0, output[-2000:]
+    changed = change_a_number(raw)
+    code, output = call(*nbval)
+    assert code == 1, output[-2000:]
+    assert "Cell outputs differ" in output
+    code, output = call("-c", "from glusterlab.cli import main; main()", "verify", str(raw))
+    assert code == 1, output
+    assert str(changed.relative_to(raw)) in output
 
-    same = nbval()
-    assert same.returncode == 0, same.stdout[-2000:]
-    change_a_number(raw)
-    done = nbval()
-    assert done.returncode == 1, done.stdout[-2000:]
-    assert "Cell outputs differ" in done.stdout
+    assert tables.write(raw, figures / "tables") is not None
+    run_notebook(notebook, raw, figures)
+    found = numbers_in(figures)
+    committed = {name: text for name, text in COMMITTED[SMALL.name].items() if name in found}
+    assert any("mean" in difference for difference in differences(committed, found))
 
 
 def test_committed_figures_are_not_those_of_the_working_tree(tmp_path: Path) -> None:

@@ -136,15 +136,11 @@ def test_without_limits_only_the_curves_are_drawn_and_real_hardware_has_one_axis
         assert not [part for part in ("limit", "Dashed", "×", "scale model") if part in shown]
 
 
-def test_a_baseline_that_measured_the_limits_is_named() -> None:
-    summary = curves()
+def test_few_samples_have_no_interval_and_no_ring_and_a_baseline_is_named() -> None:
+    summary = curves(spread=(1.0,))
     figure = drawn(draw_by_workers, with_limit(summary, summary["limit"], "bare"), **MB)
-    assert "as the baseline bare measured them, links at least as cluster.yaml states them" in words(figure)
-
-
-def test_few_samples_have_no_interval_and_no_ring() -> None:
-    figure = drawn(draw_by_workers, curves(spread=(1.0,)), **MB)
     assert_says(figure, "insufficient n", "no ring: none seen, or n below 3.")
+    assert_says(figure, "as the baseline bare measured them, links at least as cluster.yaml states them")
     assert not [ring for axes in figure.axes for ring in marked(axes, "o", 12)]
 
 

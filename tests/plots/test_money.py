@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from glusterlab.analysis.capacity import capacity_table
 from glusterlab.analysis.price import crossings, price_factors, priced, relative_per_cost, sensitivity
 from glusterlab.plots.per_disk import RISING
-from glusterlab.plots.price import LABELLED_RINGS, draw_per_cost, draw_sensitivity
+from glusterlab.plots.price import draw_per_cost, draw_sensitivity
 from glusterlab.plots.small import draw_capacity
 from glusterlab.spec.prices import PriceList, load_prices
 from tests.analysis.test_capacity import FIGURE_3
@@ -104,8 +104,6 @@ def test_lines_of_sensitivity_are_the_ratios_and_rings_the_crossings(table: pd.D
         # marks at both ends tell the lines apart without colour
         assert all(line.get_marker() != "None" and line.get_markevery() == [0, 8] for line in lines)
         assert len({line.get_marker() for line in lines}) == len(SERIES)
-        labels = [text for text in axes.texts if text.get_text().startswith("×")]
-        assert len(labels) == min(LABELLED_RINGS, len(marked(axes, "o", 8)))
 
 
 def test_the_rings_that_are_named_are_the_nearest_to_the_lists_price(table: pd.DataFrame, prices: PriceList) -> None:

@@ -29,7 +29,7 @@ from glusterlab.reproduce.reproduce import Progress, ReproduceSummary, reproduce
 from glusterlab.reproduce.state import LOCK, held, put
 from glusterlab.store import digests as fingerprint
 from glusterlab.store.digests import NotebookSource
-from glusterlab.store.manifest import Manifest, list_files
+from glusterlab.store.manifest import list_files
 from glusterlab.tables import build as tables
 from tests.pools import pool_data
 from tests.reproduce.in_process import run_in_this_process
@@ -225,28 +225,10 @@ class TestWhatRuns:
         assert before == {path: path.stat().st_mtime_ns for path in project.files()}
         assert [event.outcome for event in project.events] == ["unchanged", "unchanged"]
 
-    def test_what_a_notebook_says_and_does_not_hand_on_binds_it_not(self, project: Project) -> None:
-        for name in ("a", "b"):
-            path = project.raw / "cells" / name / "cell.json"
-            path.parent.mkdir(parents=True)
-            path.write_text(json.dumps({"cell": {"tool": "iozone" if name == "a" else "smallfile"}}))
-        (project.raw / "cells/b/x.txt").write_text("1")
-        list_files(project.raw, [project.raw / "cells"])
-        says = f'{PARAMETERS}\nreads: str = "iozone"'
-        project.write("10-first", parameters=says, code=DRAW.format(number=10) + "print(reads)")
-        project.write("20-second", parameters=says, code=DRAW.format(number=20) + 'x = "it reads all"  # reads\n')
-        assert len(project.run().ran) == 2
-        digests = Manifest.read(project.raw).digests
-        (project.raw / "cells/b/x.txt").write_text("2")
-        digests["cells/b/x.txt"] = hashlib.sha256(b"2").hexdigest()
-        (project.raw / "MANIFEST.sha256").write_text(Manifest(digests).text)
-        summary = project.run()
-        assert (summary.ran, summary.unchanged) == (BOTH[1:], BOTH[:1])
-        assert "Of an earlier run" not in project.page
-
-    def test_a_cell_that_is_no_plain_python_hands_nothing_on(self, project: Project) -> None:
+    def test_what_a_notebook_says_counts_where_plain_python_hands_it_on(self, project: Project) -> None:
         notebook = project.root / "notebooks" / "10-first.ipynb"
-        for code, reads in (("print(reads)", ("iozone",)), ("%time reads", None), ("reads = 1", None), ("\0", None)):
+        unread = ("%time reads", "reads = 1", "\0", 'x = "it reads all"  # reads')
+        for code, reads in (("print(reads)", ("iozone",)), *((code, None) for code in unread)):
             project.write("10-first", parameters=f'{PARAMETERS}\nreads: str = "iozone"', code=code)
             assert NotebookSource.read(notebook).reads == reads
 
@@ -437,6 +419,7 @@ class TestWhatRuns:
         assert "Of an earlier run" in project.page
 
     def test_a_baseline_and_published_numbers_are_no_campaigns(self, project: Project) -> None:
+        (project.raw / "campaign.yaml").write_text(CAMPAIGN + "description: |\n  not origin: baseline\n")
         baseline = project.root / "raw" / "pool-baseline"
         baseline.mkdir()
         (baseline / "MANIFEST.sha256").write_text("")
@@ -445,8 +428,8 @@ class TestWhatRuns:
         published.mkdir()
         (published / "MANIFEST.sha256").write_text("")
         summary = project.run()
-        assert summary.figures_dirs == (project.figures,)
-        assert not summary.failed
+        # one that only speaks of a baseline is a campaign
+        assert (summary.figures_dirs, sorted(summary.ran), summary.failed) == ((project.figures,), [*BOTH], ())
         assert not (project.root / "figures" / "pool-baseline").exists()
         with pytest.raises(UsageError, match=r"pool-baseline is a baseline, .*: name a campaign that lies beside it"):
             project.run(baseline)
@@ -474,10 +457,6 @@ class TestWhatRuns:
         (project.root / "raw" / "never").mkdir()
         list_files(project.root / "raw" / "never", [])
         assert project.run(project.raw).ran == ("demo/20-second",)
-
-    def test_a_campaign_that_only_speaks_of_a_baseline_is_one(self, project: Project) -> None:
-        (project.raw / "campaign.yaml").write_text(CAMPAIGN + "description: |\n  not origin: baseline\n")
-        assert len(project.run().ran) == 2
 
     def test_a_campaign_has_the_notebooks_that_it_names(self, project: Project) -> None:
         def name(*notebooks: str) -> None:
@@ -547,16 +526,14 @@ class TestWhatIsRefused:
         assert message in str(summary.failed[0])
         assert not (project.figures / "notebooks" / "10-first.ipynb").exists()
 
-    def test_no_campaign(self, project: Project) -> None:
+    def test_no_campaign_and_no_such_notebook(self, project: Project) -> None:
         with pytest.raises(UsageError, match="no campaign: expected a folder with MANIFEST"):
             project.run(project.root / "notebooks")
+        with pytest.raises(UsageError, match="no notebook 30: there are 10-first, 20-second"):
+            project.run(notebooks=["30"])
         (project.raw / "MANIFEST.sha256").unlink()
         with pytest.raises(UsageError, match=r"no campaign in .*glusterlab run"):
             project.run()
-
-    def test_no_such_notebook(self, project: Project) -> None:
-        with pytest.raises(UsageError, match="no notebook 30: there are 10-first, 20-second"):
-            project.run(notebooks=["30"])
 
     def test_a_second_run_on_the_same_figures(self, project: Project) -> None:
         with held(project.figures):
