@@ -105,10 +105,8 @@ def test_words_of_ones_own_are_translated(project: Path, put: Put) -> None:
 def test_several_results_of_a_file_are_samples_of_their_own(put: Put) -> None:
     put("x.txt", line("write"), line("rewrite"), line("write", run=2), line("write", record=4096))
     found = plan("--pattern", "{layout}.txt")
-    places = {
-        (sample["result"]["operation"], sample["result"]["run"], sample["result"]["occurrence"], sample["repeat"])
-        for sample in found["samples"]
-    }
+    names = ("operation", "run", "occurrence")
+    places = {(*(sample["result"][name] for name in names), sample["repeat"]) for sample in found["samples"]}
     assert places == {("rewrite", 1, 1, 1), ("write", 1, 1, 1), ("write", 1, 2, 1), ("write", 2, 1, 2)}
 
 
@@ -116,9 +114,8 @@ def test_an_operation_in_the_path_leaves_the_others_out_and_says_so(put: Put) ->
     put("x/4w/write.txt", line("write"), line("rewrite"))
     found = plan(*PATTERN)
     assert [sample["result"]["operation"] for sample in found["samples"]] == ["write"]
-    assert found["left_out"] == [
-        {"file": "x/4w/write.txt", "result": "rewrite, run 1", "reason": "the path says operation write"}
-    ]
+    left_out = {"file": "x/4w/write.txt", "result": "rewrite, run 1", "reason": "the path says operation write"}
+    assert found["left_out"] == [left_out]
 
 
 def test_what_is_said_chooses_among_the_results_of_a_file(put: Put) -> None:
@@ -369,9 +366,8 @@ def test_hostile_folders(project: Path, put: Put) -> None:
 def test_campaigns_that_lie_below_are_passed_over(project: Path, put: Put) -> None:
     put("x/4w/write.txt", line())
     assert run(*PATTERN, "--raw", "results/raw").exit_code == 0
-    found = run_json(
-        "--dry-run", "--pattern", "**/{operation}.txt", "--default", "layout=x", "--raw", "results/raw", "--as", "b"
-    )
+    mapped = ("--pattern", "**/{operation}.txt", "--default", "layout=x")
+    found = plan(*mapped, "--raw", "results/raw", "--as", "b")
     assert [sample["file"] for sample in found["samples"]] == ["x/4w/write.txt"]
     assert found["unmapped"] == []
 

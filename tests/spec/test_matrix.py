@@ -139,39 +139,28 @@ def test_a_dataset_is_shared_by_write_and_read_alone(campaign: Campaign, cluster
 
 
 def test_lists_are_axes(write: Write, cluster: Cluster) -> None:
-    campaign = load_campaign(
-        write(
-            "campaign.yaml",
-            CAMPAIGN,
-            {
-                "geometry: 3x2, backing: raid6, options: {cluster.lookup-optimize: on}": (
-                    "geometry: [3x2, 6x2], backing: jbod, options: {cluster.lookup-optimize: [on, off]}"
-                ),
-                "record_size: 512 KiB": "record_size: [512 KiB, 1 MiB]",
-                "file_size: 20 MiB": "file_size: [20 MiB, 640 KiB]",
-                "stands_for: 4 GiB": "stands_for: [4 GiB, 128 MiB]",
-            },
-        )
-    )
+    changes = {
+        "geometry: 3x2, backing: raid6": "geometry: [3x2, 6x2], backing: jbod",
+        "lookup-optimize: on": "lookup-optimize: [on, off]",
+        "record_size: 512 KiB": "record_size: [512 KiB, 1 MiB]",
+        "file_size: 20 MiB": "file_size: [20 MiB, 640 KiB]",
+        "stands_for: 4 GiB": "stands_for: [4 GiB, 128 MiB]",
+    }
+    campaign = load_campaign(write("campaign.yaml", CAMPAIGN, changes))
     names = [found.name for _, found in expand_layouts(campaign)]
     assert names[:2] == ["mirror-3x2-lookup-optimize-on", "mirror-3x2-lookup-optimize-off"]
     assert len(set(names)) == len(names) == 5
     found = [cell for cell, *_ in expand(campaign, cluster)]
     assert len({cell.id for cell in found}) == len(found) == 5 * (2 * 2 * 2 * 2 + 4)
-    assert {(c.file_size_bytes, c.nominal_file_size_bytes) for c in found if c.tool == "iozone"} == {
-        (20 << 20, 4 << 30),
-        (640 << 10, 128 << 20),
-    }
+    sizes = {(cell.file_size_bytes, cell.nominal_file_size_bytes) for cell in found if cell.tool == "iozone"}
+    assert sizes == {(20 << 20, 4 << 30), (640 << 10, 128 << 20)}
 
 
-def test_overlapping_workloads_are_merged(write: Write, cluster: Cluster) -> None:
-    doubled = CAMPAIGN.replace(
-        "workers: [2, 4]",
-        "  - {tool: iozone, operations: write, file_size: 20 MiB, "
-        "stands_for: 4 GiB, record_size: 512 KiB, model: large-file}\nworkers: [2, 4]",
-    )
-    campaign = load_campaign(write("campaign.yaml", doubled))
-    assert len(expand(campaign, cluster)) == len(expand(load_campaign(write("campaign.yaml", CAMPAIGN)), cluster))
+def test_overlapping_workloads_are_merged(write: Write, campaign: Campaign, cluster: Cluster) -> None:
+    workload = "{tool: iozone, operations: write, file_size: 20 MiB, stands_for: 4 GiB, record_size: 512 KiB, "
+    change = {"workers: [2, 4]": f"  - {workload}model: large-file}}\nworkers: [2, 4]"}
+    doubled = load_campaign(write("campaign.yaml", CAMPAIGN, change))
+    assert len(expand(doubled, cluster)) == len(expand(campaign, cluster))
 
 
 def test_a_matrix_without_bound_is_refused(write: Write) -> None:
@@ -201,15 +190,7 @@ def test_exclusions_keep_their_reason(campaign: Campaign, cluster: Cluster) -> N
         ({"    model: large-file\n": ""}, {}, True, "name one of its scale models"),
         ({}, {"large-file": "huge-file"}, True, "no scale model 'large-file', it has huge-file, small-file"),
         ({"stands_for: 4 GiB": "stands_for: 1 GiB"}, {}, True, "file_size x scale 200 is 3.91 of stands_for"),
-        (
-            {},
-            {
-                "scale_models:\n  large-file: {scale: 200}\n  small-file: {scale: 20, operations: true}\n": "",
-                "testbed: {name: default, state: state}\n": "",
-            },
-            True,
-            "needs a testbed, and pool is real hardware",
-        ),
+        ({}, {CLUSTER[CLUSTER.index("scale_models") :]: ""}, True, "needs a testbed, and pool is real hardware"),
     ],
 )
 def test_what_cannot_run_is_listed_with_its_reason(
@@ -245,14 +226,8 @@ def hosts(count: int) -> tuple[Host, ...]:
 def test_bricks_are_placed_or_refused(servers: int, roots: int, data: int, redundancy: int, subvolumes: int) -> None:
     if data <= redundancy:
         return
-    cluster = SMALL.model_copy(
-        update={
-            "servers": hosts(servers),
-            "backings": {
-                "jbod": SMALL.backing("jbod").model_copy(update={"bricks": tuple(f"/b/{n}" for n in range(roots))})
-            },
-        }
-    )
+    jbod = SMALL.backing("jbod").model_copy(update={"bricks": tuple(f"/b/{n}" for n in range(roots))})
+    cluster = SMALL.model_copy(update={"servers": hosts(servers), "backings": {"jbod": jbod}})
     wanted = layout(geometry=f"{subvolumes}x({data}+{redundancy})")
     if wanted.subvolume_size > servers or wanted.bricks > servers * roots:
         with pytest.raises(SpecError, match="layout 'l': "):

@@ -10,6 +10,7 @@ import pytest
 
 from glusterlab.cli.schema import json_schema
 from glusterlab.spec import Campaign, Cluster, dump_yaml, load_campaign, load_cluster, load_yaml
+from tests.importing.test_campaign import MAP
 from tests.spec.conftest import CAMPAIGN, CLUSTER, Write
 
 BOUNDS = CAMPAIGN.replace("repeats: 3", "repeats: {min: 3, max: 10, half_width: 5%}\nwarmup: 1")
@@ -36,6 +37,7 @@ TEXTS = {
     "prices": (PROJECT / "runbooks" / "supermicro-2017" / "prices.yaml").read_text(encoding="utf-8"),
     "campaign": BOUNDS,
     "cluster": CLUSTER,
+    "import": f"schema_version: 1\n{MAP}",
 }
 
 
@@ -59,6 +61,8 @@ TEXTS = {
         ("campaign", "half_width", "halfwidth"),
         ("cluster", "disk_write: 205 MB/s", "disk_write: 205 MB"),
         ("cluster", "/bricks/raid6/a01", "bricks"),
+        ("import", "patterns:", "pattern:"),
+        ("import", "title:", "titel:"),
     ],
 )
 def test_the_schema_accepts_the_file_and_refuses_what_the_loader_refuses(

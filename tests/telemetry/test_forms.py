@@ -238,7 +238,6 @@ def test_units_of_human_reports(tmp_path: Path) -> None:
     for place, value in human.items():
         # one decimal of the unit that was chosen
         assert value == pytest.approx(plain[place], rel=0.06, abs=0.051), place
-    assert _by_lines(DATA / "human.txt") == rows_of(read(DATA / "human.txt"))
 
 
 def test_a_unit_that_is_not_clear_refuses_the_whole_file(tmp_path: Path) -> None:
@@ -297,11 +296,7 @@ def test_what_sysstat_has_no_number_for(tmp_path: Path) -> None:
         ('<?xml version="1.0"?>\n<!DOCTYPE sysstat PUBLIC "x">\n<sysstat\nxmlns="x">\n', "sadf", "XML of sadf"),
         ('<?xml?>\n<svg width="1">\n<text x="0">Linux 6.1 (vm) 11/20/26</text>\n', "sadf", "SVG of sadf"),
         ("14:46:53 UTC; CPU; -1; %user; 844422; 844422; %nice; 5; 5;\n", "sadf", "raw counters of sadf -r"),
-        (
-            "# hostname;interval;timestamp;CPU;%user;[...]\nh;1;100;-1;1.00;2.00\n",
-            "sadf",
-            "expected columns of sysstat",
-        ),
+        ("# hostname;interval;timestamp;CPU;%user;[...]\nh;1;100;-1;1.00;2.00\n", "sadf", "columns of sysstat"),
         ("14:46:53 UTC; kbmemfree; 20578784; kbavail; 22633908;\n", "sadf", "use sadf -d or sadf -j"),
         ("Linux 6.1 (vm) 11/20/26\n", None, "found neither"),
         ("", None, "found neither"),

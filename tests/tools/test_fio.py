@@ -196,10 +196,8 @@ def test_interim_reports_of_a_run_do_not_count() -> None:
 
 def test_clients_and_their_sum() -> None:
     first, second, summed = read_data("clients.txt")
-    assert [(record.host, record.workers, record.valid) for record in (first, second, summed)] == [
-        *[("127.0.0.1", 1, True)] * 2,
-        ("127.0.0.1", 2, True),
-    ]
+    found = [(record.host, record.workers, record.valid) for record in (first, second, summed)]
+    assert found == [("127.0.0.1", workers, True) for workers in (1, 1, 2)]
     assert (summed.job, summed.details["sum_of"], summed.operation) == ("All clients", "clients", "random-read")
     assert "sum_of" not in first.details
     assert summed.throughput_bytes_per_s == 91180521
@@ -213,10 +211,7 @@ def client(host: str, name: str = "j") -> dict[str, Any]:
     ("options", "sizes"),
     [
         # each client has its own, and those that differ and are of no client are nobody's
-        (
-            [{"hostname": "a", "port": 8765, "bs": "4k"}, {"hostname": "b", "port": 8765, "bs": "8k"}],
-            [4096, 8192, 8192],
-        ),
+        ([{"hostname": host, "port": 8765, "bs": bs} for host, bs in (("a", "4k"), ("b", "8k"))], [4096, 8192, 8192]),
         ({"bs": "4k", "bs ": "8k"}, [None, None, None]),
     ],
 )

@@ -158,9 +158,8 @@ def test_info_of_a_real_pool() -> None:
         "status": "Started", "snapshots": 0, "transport": "tcp", "hosts": 6, "max_bricks_of_one_host_in_a_subvolume": 1,
     }.items()  # fmt: skip
     listed = [brick for brick in bricks(data("info.txt")) if brick.volume == "witness"]
-    assert [brick.details for brick in listed] == [
-        {"position": n, "subvolume": 1, "arbiter": n == 3} for n in (1, 2, 3)
-    ]
+    details = [{"position": n, "subvolume": 1, "arbiter": n == 3} for n in (1, 2, 3)]
+    assert [brick.details for brick in listed] == details
     assert [brick.details["subvolume"] for brick in bricks(data("info.txt"))[:12]] == [1] * 6 + [2] * 6
 
 

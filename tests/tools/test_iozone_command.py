@@ -43,19 +43,14 @@ def test_the_guides_flags_and_a_directory_for_each_worker() -> None:
     ]
 
 
-def test_a_read_finds_the_files_of_the_write() -> None:
+def test_a_write_starts_from_an_empty_dataset_and_a_read_finds_its_files() -> None:
     write, read = make_job(make_cell("write")), make_job(make_cell("read"))
     name = "/var/tmp/gl/run-iozone/clients"
     assert IOZONE.uploads(write)[name] == IOZONE.uploads(read)[name]
     assert "-i 1" in IOZONE.command(read).script
-
-
-def test_a_write_starts_from_an_empty_dataset_only() -> None:
-    job = make_job(make_cell("write"))
-    (command,) = IOZONE.prepare(job)
-    assert f"rm -rf {job.dataset_dir} &&" in command.script
-    (command,) = IOZONE.prepare(make_job(make_cell("read")))
-    assert "rm" not in command.script.replace("chmod", "").split()
+    (emptied,), (kept,) = IOZONE.prepare(write), IOZONE.prepare(read)
+    assert f"rm -rf {write.dataset_dir} &&" in emptied.script
+    assert "rm" not in kept.script.replace("chmod", "").split()
 
 
 def test_the_check_before_a_read(tmp_path: Path) -> None:

@@ -25,10 +25,9 @@ def report(**changed: Any) -> dict[str, Any]:
         "sum_received": dict(counts),
         "cpu_utilization_percent": {"host_total": 40.5, "remote_total": 20.25},
     }
+    hosts = {"local_host": "10.0.0.1", "local_port": 1, "remote_host": "10.0.0.2", "remote_port": 2}
     start = {
-        "connected": [
-            {"socket": 4, "local_host": "10.0.0.1", "local_port": 1, "remote_host": "10.0.0.2", "remote_port": 2}
-        ],
+        "connected": [{"socket": 4, **hosts}],
         "version": "iperf 3.0.11",
         "connecting_to": {"host": "server01", "port": 5201},
         "test_start": {"protocol": "TCP", "num_streams": 1, "blksize": 131072, "omit": 0, "duration": 10, "reverse": 0},

@@ -175,12 +175,10 @@ def test_xml_that_says_something_not_twice_or_otherwise(
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        *(
-            (HEADER, 2),
-            (HEADER + "no rows\n", 3),
-            ('<summary id="0"><business_metric/></summary>', 1),
-            (HEADER[:200], 1),
-        ),
+        (HEADER, 2),
+        (HEADER + "no rows\n", 3),
+        ('<summary id="0"><business_metric/></summary>', 1),
+        (HEADER[:200], 1),
         (TEXT.replace("Op Rate      Op Rate", "Op Rate      Op Tempo"), 1),  # unknown columns are not guessed
     ],
 )
