@@ -82,11 +82,7 @@ def test_the_nearest_size_has_a_curve() -> None:
     wanted = {"tool": "iozone", "nominal_file_size_bytes": 128 * GIB}
     # the guide's 128 GB at one worker count, 4 GB at six, 128 MB at three
     samples = pd.concat(
-        [
-            curve(128 * GIB, (48,)),
-            curve(4 * GIB, (1, 6, 12, 24, 48, 96)),
-            curve(128 << 20, (1, 12, 24)),
-        ]
+        [curve(128 * GIB, (48,)), curve(4 * GIB, (1, 6, 12, 24, 48, 96)), curve(128 << 20, (1, 12, 24))]
     )
     drawn = select_nearest(samples, **wanted)
     assert set(drawn["nominal_file_size_bytes"]) == {4 * GIB}

@@ -119,13 +119,6 @@ def test_too_few_samples_are_no_basis_for_a_lower_end() -> None:
     assert "not above 0" in size_block(block(width=1.5), wanted(rate=1e9)).problem
 
 
-def test_without_the_size_of_disks_there_is_no_capacity() -> None:
-    unknown = block(disk_bytes=None, server_cost=None)
-    assert "--disk-size" in size_block(unknown, wanted(capacity=1e14)).problem
-    one = size_block(unknown, wanted(rate=1e9))
-    assert (one.possible, math.isnan(one.usable), one.cost) == (True, True, None)
-
-
 def test_dense_servers_are_judged_by_the_capacity_that_is_needed() -> None:
     """Six of them, which the rules ask for, are 1.152 PB raw: bought, and not needed for 110 TB."""
     dense = block("disperse-dense")

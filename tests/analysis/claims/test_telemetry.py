@@ -11,12 +11,7 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis.claims.judge import TelemetryVerdict
-from glusterlab.analysis.claims.telemetry import (
-    Evidence,
-    most_decided,
-    telemetry_statements,
-    telemetry_verdicts,
-)
+from glusterlab.analysis.claims.telemetry import Evidence, most_decided, telemetry_statements, telemetry_verdicts
 from glusterlab.analysis.saturation.studies import Chosen, Measured
 from glusterlab.spec.claims import Claims
 from tests.guide_pools import STUDIES

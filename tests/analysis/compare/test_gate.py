@@ -20,14 +20,6 @@ def held(gate: Gate, other: pd.DataFrame, reference: pd.DataFrame | None = None,
     return hold(gate, compare_cells(reference, others, rule), unmatched(reference, others), [*others], rule.correction)
 
 
-@pytest.mark.parametrize(("share", "names"), [(0.0, [SLOW]), (0.05, [SLOW]), (0.15, [SLOW]), (0.2, []), (0.25, [])])
-def test_it_closes_where_a_cell_lost_more_on_evidence(share: float, names: list[str]) -> None:
-    told = held(Gate(share), newer(EFFECTS))
-    assert told.slower["cell"].tolist() == names
-    assert told.failed == bool(names)
-    assert (told.tested, told.total, told.several) == (4, 4, False)
-
-
 def test_a_release_that_measures_nothing_is_not_tested() -> None:
     for nothing in (newer({}).assign(status="failed"), newer({}).assign(cell_id="another", slug="another")):
         told = held(Gate(0.05), nothing)

@@ -27,10 +27,7 @@ def test_averages_are_geometric_means_over_cells() -> None:
     assert writes["low"] < math.sqrt(1.34 * 1.04) < writes["high"]
     assert (writes["cells"], writes["n"], writes["rounds"]) == (2, 10, 10)
     assert reads["low"] < 1 < reads["high"]
-    told = average_sentences(found)
-    assert told[0].startswith("all writes: +1")
-    assert told[0].endswith("n = 10)")
-    assert "on average of 2 cells" in told[0]
+    assert average_sentences(found)[0].endswith("n = 10)")
 
 
 def test_averages_take_repeats_in_which_all_cells_are_valid_and_need_several() -> None:

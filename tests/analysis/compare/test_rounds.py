@@ -24,18 +24,6 @@ def rounds(one: dict[int, float], other: dict[int, float]) -> Rounds:
     return found
 
 
-def test_rounds_in_turns_are_pairs_by_repeat() -> None:
-    found = rounds(at(0), at(40))
-    assert found.reference == found.other == tuple(range(10))
-    assert (found.reference_first, found.one_sided) == (10, True)
-
-
-def test_the_order_within_a_round_may_change() -> None:
-    other = {repeat: start + (40 if repeat % 2 else -40) for repeat, start in at(0).items()}
-    found = rounds(at(0), other)
-    assert (len(found.reference), found.reference_first, found.one_sided) == (10, 5, False)
-
-
 @pytest.mark.parametrize("offset", [1000.0, 5000.0, -1500.0, 350.0])
 def test_campaigns_one_after_the_other_are_no_rounds(offset: float) -> None:
     assert find_rounds(rows(at(0)), rows(at(offset))) is None

@@ -83,11 +83,8 @@ def test_nothing_stands_for_a_study_of_an_empty_campaign() -> None:
     found = choose_studies(guide().iloc[:0], STUDIES)
     assert [study.rows.empty for study in found] == [True] * 3
     for study in found:
-        one = measured(study, pd.DataFrame(columns=TELEMETRY))
+        one = measured(study, build_telemetry(guide().iloc[:1]).iloc[:0])
         assert (one.throughput.empty, one.subsystems.empty, one.fits.empty) == (True, True, True)
-
-
-TELEMETRY = ["campaign", "cell_id", "sample", "host", "role", "time_s", "activity", "device", "metric", "value"]
 
 
 def test_throughput_has_its_fit_and_subsystems_their_means() -> None:

@@ -73,8 +73,6 @@ CORE = Pool().cpu(0.2).cpu(0.99, CLIENTS, device="3").cpu(0.1, CLIENTS, device="
 GONE = Pool().other("memory", "available_bytes", 64e9 * 0.02, CLIENTS)
 # each of 18 hosts has taken 5.4 % of the machine: 97 % of it are gone
 SHARED = Pool().other("memory", "available_bytes", 64e9 * 0.946, (*SERVERS, *CLIENTS))
-FAST = Pool().links("receive", 0.75 * LINK, *SERVERS)
-PART = Pool().links("receive", during(0, 24, LINK), *SERVERS)
 UNLIMITED = replace(KNOWN, disk_write=0.0, server_link=0.0, client_link=0.0)
 
 
@@ -96,10 +94,8 @@ UNLIMITED = replace(KNOWN, disk_write=0.0, server_link=0.0, client_link=0.0)
         (GONE, KNOWN, {}, "binds", "memory", "all 12 clients"),
         (SHARED, TESTBED, {}, "binds", "memory", MACHINE),
         (SHARED, KNOWN, {}, "none", NONE, ""),
-        (FAST, KNOWN, {}, "none", NONE, ""),
-        (FAST, KNOWN, {"network": 0.7}, "binds", "network", "all 6 servers"),
-        (PART, KNOWN, {}, "at times", "network", "all 6 servers"),
-        (PART, KNOWN, {"window": 0.4}, "binds", "network", "all 6 servers"),
+        (IDLE, KNOWN, {"network": 0.5}, "binds", "network", "all 6 servers"),
+        (HALF, KNOWN, {"window": 0.4}, "binds", "network", "all 12 clients"),
         (Pool().disk("write_bytes_per_s", DISK), UNLIMITED, {}, "none", NONE, ""),
     ],
 )
@@ -117,7 +113,6 @@ def test_a_verdict_names_what_was_full_and_where(
         (TURNS, KNOWN, "server network, received; client network, sent; server disks"),
         (CORE, KNOWN, "client CPU, busiest core"),
         (Pool().cpu(0.054), TESTBED, "machine CPU (at least)"),
-        (SHARED, TESTBED, "machine memory (at least)"),
     ],
 )
 def test_a_verdict_names_its_subsystems(sample: pd.DataFrame, pool: Pool, capacity: Capacity, where: str) -> None:
