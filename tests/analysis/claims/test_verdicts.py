@@ -286,11 +286,7 @@ def test_choosing_the_best_workers_seldom_reproduces_what_is_not_so(
 
 @pytest.mark.parametrize(
     ("made", "truth"),
-    [
-        (claim("ordering", MORE), 1.3),
-        (claim("ratio", "equals", 1.5), 1.5),
-        (claim("equality", "similar"), 1.0),
-    ],
+    [(claim("ordering", MORE), 1.3), (claim("ratio", "equals", 1.5), 1.5), (claim("equality", "similar"), 1.0)],
 )
 def test_what_is_so_is_reproduced_where_samples_can_tell(made: Claim, truth: float) -> None:
     assert simulate(made, [truth], n=5, scatter=0.03, counts=(3, 3), verdict="reproduced") > 0.95

@@ -111,32 +111,22 @@ def test_only_the_release_differs(pair: Pair) -> None:
         (f"{BRICK} options", "rw", "servers", "file system options", ("rw,noatime", "rw")),
         ("controller glusterlab_version", "0.2.0", "controller", "glusterlab version", ("0.1.0", "0.2.0")),
         ("controller glusterlab_revision", REVISION, "controller", "glusterlab revision", REVISIONS),
+        ("mount_options", ["entry-timeout=10"], "cluster", "mount_options", ("none", "entry-timeout=10")),
+        ("hardware disk_write", 100e6, "cluster", "hardware.disk_write", ("205000000.0", "100000000.0")),
+        ("backings raid6 stripe_unit", 4, "cluster", "backings.raid6.stripe_unit", ("not recorded", "4")),
+        ("testbed", None, "cluster", "testbed", ("yes", "no")),
     ],
 )
 def test_what_else_differs_is_a_warning(
     pair: Pair, path: str, value: object, where: str, what: str, values: tuple[str, str]
 ) -> None:
-    changed(pair[1], f"environment {path}", value)
+    changed(pair[1], f"{'cluster' if where == 'cluster' else 'environment'} {path}", value)
     assert found(*pair)[where, what] == ("warning", values)
     table = differences(pair)
     assert list(table.columns) == ["where", "what", "weight", "10.3", "11.1"]
     assert table.iloc[0].tolist() == [where, what, "warning", *values]
     sentence = f"not only the release differs: {where}: {what} {values[0]}, then {values[1]}"
     assert sentence in warnings_of(pair, table)
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "what"),
-    [
-        ("mount_options", ["entry-timeout=10"], "mount_options"),
-        ("hardware disk_write", 100e6, "hardware.disk_write"),
-        ("backings raid6 stripe_unit", 4, "backings.raid6.stripe_unit"),
-        ("testbed", None, "testbed"),
-    ],
-)
-def test_another_cluster_is_a_warning(pair: Pair, path: str, value: object, what: str) -> None:
-    changed(pair[1], f"cluster {path}", value)
-    assert found(*pair)["cluster", what][0] == "warning"
 
 
 @pytest.mark.parametrize(
