@@ -58,7 +58,7 @@ def machine_cpu(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     Shares of all CPUs of the machine, a lower bound; ``busiest`` is that of the sample that has most.
     """
     rows = with_series(valid_samples(samples).reset_index(drop=True))
-    found = telemetry_by_cell(telemetry, rows, testbed=True)
+    found = telemetry_by_cell(telemetry, rows, testbed=True, metrics=CPU_METRICS)
     busy = found[found["role"] == "machine"].drop(columns="role")
     busy = busy.assign(
         label=[cell_label(row) for row in busy.to_dict("records")],

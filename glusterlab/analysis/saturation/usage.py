@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
@@ -46,21 +47,24 @@ _HOST = ["cell_id", "sample", "role", "host"]
 _RECORD = [*_HOST, "time_s"]
 
 
-def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """The telemetry rows of the metrics of `METRICS` in the measured part of each of the samples.
+def steady_part(
+    telemetry: pd.DataFrame, samples: pd.DataFrame, metrics: Collection[str] = USED_METRICS
+) -> pd.DataFrame:
+    """The telemetry rows of `metrics` in the measured part of each of the samples.
 
     Hosts with fewer than `MIN_RECORDS` records there are left out.
     """
-    cells = set(samples["cell_id"].astype(str))
-    known = telemetry["metric"].isin(USED_METRICS) & (telemetry["activity"] != "io")
-    wanted = telemetry[telemetry["cell_id"].isin(cells) & known]
+    parts = measured_parts(telemetry, samples)
+    known = telemetry["metric"].isin(metrics) & (telemetry["activity"] != "io")
+    wanted = telemetry[telemetry["cell_id"].isin(set(parts["cell_id"])) & known]
     places = wanted.groupby(["cell_id", "sample"], observed=True).indices
-    inside = [wanted.iloc[:0]]
-    for cell, sample, start, end in measured_parts(wanted, samples).itertuples(index=False, name=None):
-        rows = wanted.iloc[places.get((cell, sample), [])]
-        inside.append(rows[(rows["time_s"] > start) & (rows["time_s"] <= end)])
+    times = wanted["time_s"].to_numpy()
+    inside = np.zeros(len(wanted), dtype=bool)
+    for cell, sample, start, end in parts.itertuples(index=False, name=None):
+        at = places.get((cell, sample), [])
+        inside[at] = (times[at] > start) & (times[at] <= end)
     # text only now: of all records it would take seconds
-    kept = pd.concat(inside).astype(dict.fromkeys(("cell_id", "role", "host", "activity", "device", "metric"), str))
+    kept = wanted[inside].astype(dict.fromkeys(("cell_id", "role", "host", "activity", "device", "metric"), str))
     records = kept.groupby(_HOST)["time_s"].transform("nunique")
     return kept[records >= MIN_RECORDS].reset_index(drop=True)
 
@@ -73,7 +77,7 @@ def _machine_busy(busy: pd.DataFrame) -> pd.DataFrame:
     """
     parts = []
     for (cell, sample), rows in busy.groupby(["cell_id", "sample"]):
-        total = rows.pivot_table(index="time_s", columns="host", values="value").bfill().ffill().sum(axis=1)
+        total = rows.pivot(index="time_s", columns="host", values="value").bfill().ffill().sum(axis=1)
         # as far apart as the records of one host, so that a peak is as long as that of other quantities
         step = float(rows.sort_values("time_s").groupby("host")["time_s"].diff().median())
         moments = np.floor(total.index.to_numpy(dtype=float) / step) * step
@@ -108,7 +112,13 @@ def _means_and_peaks(by_record: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"value": means, "peak": stretches.fillna(means)}).reset_index()
 
 
-def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testbed: bool = False) -> pd.DataFrame:
+def telemetry_by_sample(
+    telemetry: pd.DataFrame,
+    samples: pd.DataFrame,
+    *,
+    testbed: bool = False,
+    metrics: Collection[str] = USED_METRICS,
+) -> pd.DataFrame:
     """One value per sample, role and quantity: the mean over hosts of the mean over the measured part.
 
     Disks of a host are added up, except their waiting time, which is averaged over all requests. Of its interfaces the
@@ -117,7 +127,7 @@ def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testb
     Columns of `samples`, with ``role`` (server, client or machine), ``quantity`` (a key of `METRICS`), ``value`` and
     ``peak`` (the mean over hosts of each host's busiest `PEAK_S` seconds, NaN for the waiting time), and ``hosts``.
     """
-    rows = steady_part(telemetry, samples)
+    rows = steady_part(telemetry, samples, metrics)
     quantities = (rows["activity"] + " " + rows["metric"]).map(_SUMS)
     summed = rows.assign(quantity=quantities).dropna(subset="quantity")
     linked = summed["activity"] == "network"
@@ -139,9 +149,15 @@ def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testb
     return described.merge(by_role.reset_index(), on=["cell_id", "sample"], how="inner")
 
 
-def telemetry_by_cell(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testbed: bool = False) -> pd.DataFrame:
+def telemetry_by_cell(
+    telemetry: pd.DataFrame,
+    samples: pd.DataFrame,
+    *,
+    testbed: bool = False,
+    metrics: Collection[str] = USED_METRICS,
+) -> pd.DataFrame:
     """`telemetry_by_sample` summarised by cell, ``role`` before and ``peak`` (mean over the samples) after the rest."""
-    values = telemetry_by_sample(telemetry, samples, testbed=testbed)
+    values = telemetry_by_sample(telemetry, samples, testbed=testbed, metrics=metrics)
     # an empty summary has the columns where there is nothing else
     parts = [summarise(values.iloc[:0], "value").assign(role="", peak=math.nan)]
     for (role, quantity), rows in values.groupby(["role", "quantity"], observed=True):
