@@ -1,7 +1,5 @@
 """What commands answer, read as strictly as others will read it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

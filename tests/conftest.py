@@ -1,7 +1,5 @@
 """Synthetic tables for the tests of analysis and plots: numbers that are known, of no pool that was measured."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Iterable
 from typing import Any

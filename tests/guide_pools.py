@@ -1,7 +1,5 @@
 """Synthetic samples of the guide's six layouts, with numbers that are known, of no pool that was measured."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A guard against input that makes a reader hang, by the processor's time: a busy machine is no hang."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Reading and changing what samples pack away."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pools that do not exist, described as a cluster file describes them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

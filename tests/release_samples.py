@@ -1,7 +1,5 @@
 """Samples of two releases whose difference is known, of no pool that was measured."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 

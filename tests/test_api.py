@@ -1,7 +1,5 @@
 """The public API: what `import glusterlab` gives, locked; each name has its example in the module's docstring."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -4,8 +4,6 @@ Numbers are compared, not pixels: text is drawn differently by other versions of
 rounded tables and sentences. What a changed raw number does is asked of first-light alone, which is small.
 """
 
-from __future__ import annotations
-
 import ast
 import csv
 import json

@@ -1,7 +1,5 @@
 """pyproject.toml, requirements.lock and environment.yml name the same dependencies."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

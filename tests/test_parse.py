@@ -1,7 +1,5 @@
 """`glusterlab parse`: any raw file in, JSON lines out, and one line for what is none."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import lzma

@@ -1,7 +1,5 @@
 """Every code of a reason has its words, so that a person who meets it knows what to do."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 from glusterlab.reasons import FAILED_CODES, MEANINGS, ReasonCode

@@ -1,7 +1,5 @@
 """The specifications in runbooks/ are valid, and say what their study says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

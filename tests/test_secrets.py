@@ -1,7 +1,5 @@
 """Nothing that is committed or measured holds a key, a token or a password: a campaign can be given away as it is."""
 
-from __future__ import annotations
-
 import lzma
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Quoting: whatever a specification says stays one word for the shell."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

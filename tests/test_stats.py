@@ -1,7 +1,5 @@
 """Intervals and rank tests: against textbooks, scipy and enumeration, and their coverage where it was promised."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Contracts of every study that is found: its words, its numbers, its notebooks, its runbook and all of its figures."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

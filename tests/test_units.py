@@ -1,7 +1,5 @@
 """Sizes as people write them: exact by their digits, and refused where they cannot be meant."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

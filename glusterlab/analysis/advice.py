@@ -115,7 +115,7 @@ def advise(
 ) -> pd.DataFrame:
     """Table 1 as the guide prints it beside what follows from measured results, cell by cell: columns `COLUMNS`.
 
-    ``verdict`` is agree, differ, not told apart, insufficient n or not measured. Raises `DataError` when the table has
+    ``verdict`` is agree, differ, not distinguished, insufficient n or not measured. Raises `DataError` when it has
     a category that no rule speaks of.
     """
     known = {purpose.category: purpose for purpose in purposes}
@@ -169,7 +169,7 @@ def _fastest(taking_part: Sequence[_Candidate], wanted: tuple[str, str, str]) ->
     ratio = best.over(rival)
     interval = f"95 % interval {ratio.low:.2f} to {ratio.high:.2f}{'' if ratio.low > 1 else ', which holds 1'}"
     why = [f"{ratio.centre:.2f} times {rival.block.series} per cost ({interval})"]
-    return best, "not told apart" if like else verdict, why + [f"not apart from {others}"] * bool(others)
+    return best, "not distinguished" if like else verdict, why + [f"not apart from {others}"] * bool(others)
 
 
 def _price_and_size(one: _Candidate) -> tuple[float, float]:
@@ -192,7 +192,7 @@ def _cheapest(taking_part: Sequence[_Candidate], wanted: tuple[str, str, str]) -
     best = enough[0]
     # any layout that may reach the floor may be the answer, down to the first that surely does
     unsettled = {one.kind == wanted for one in may[: may.index(surely[0]) + 1]}
-    verdict = "not told apart" if len(unsettled) > 1 else "agree" if best.kind == wanted else "differ"
+    verdict = "not distinguished" if len(unsettled) > 1 else "agree" if best.kind == wanted else "differ"
     why = []
     for other in [one for one in enough[1:] if wanted in (best.kind, one.kind)][:1]:
         (cost, size), (least, held) = _price_and_size(other), _price_and_size(best)

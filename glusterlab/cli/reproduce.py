@@ -180,7 +180,7 @@ def show_event(event: Progress) -> None:
         "started": f"started    {name}",
         "failed": f"failed     {event.message}",
         "ran": f"ran        {name} in {format_duration(event.seconds)}",
-        "retold": f"retold     {name} in {format_duration(event.seconds)}",
+        "rendered": f"rendered     {name} in {format_duration(event.seconds)}",
     }
     if event.outcome in lines:
         talk(lines[event.outcome])
@@ -189,7 +189,7 @@ def show_event(event: Progress) -> None:
 def show_reproduce(summary: ReproduceSummary, *, as_json: bool) -> None:
     """How many notebooks ran, what failed, and where the figures are."""
     if not as_json and not summary.stale:
-        outcomes = {"run": summary.ran, "with new text": summary.retold, "unchanged": summary.unchanged}
+        outcomes = {"run": summary.ran, "with new text": summary.rendered, "unchanged": summary.unchanged}
         counts = ", ".join(f"{len(names)} {word}" for word, names in outcomes.items() if names)
         talk(f"notebooks: {counts or 'none'}, {len(summary.failed)} failed")
     for failure in summary.failed if not as_json else ():

@@ -1,4 +1,4 @@
-"""What a campaign's notebooks depend on: which are due, because that is not as it was when their outputs were made."""
+"""What a campaign's notebooks depend on: which are stale, since that changed after they were made."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ MAX_SHARED_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Task:
-    """A notebook that is due; `key`: what it depends on, as it is now; `retell`: only its text changed."""
+    """A stale notebook; `key`: what it depends on, as it is now; `text_only`: only its text changed."""
 
     name: str
     source: NotebookSource
     key: str
-    retell: bool
+    text_only: bool
 
     @property
     def notebook(self) -> str:
@@ -99,7 +99,7 @@ class Campaign:
         return {"campaign": where, "figures": f"figures/{self.name}"}
 
     def plan(self, environment: Mapping[str, str], force: bool) -> tuple[list[str], list[Failure]]:
-        """Put notebooks that are due into `tasks`; names of those that are not, and those that cannot be run at all."""
+        """Put stale notebooks into `tasks`; names of those that are not, and those that cannot be run at all."""
         unchanged, failed = [], []
         named: set[str] = set()
         for path in self.notebooks:
@@ -116,7 +116,7 @@ class Campaign:
             if same and known["text"] == source.text:
                 unchanged.append(path.stem)
             else:
-                self.tasks.append(Task(f"{self.name}/{path.stem}", source, wanted, retell=same))
+                self.tasks.append(Task(f"{self.name}/{path.stem}", source, wanted, text_only=same))
         self.undrawn = [] if failed else sorted(self.digests.tools - named)
         # the longest first, so that none of them is left over at the end
         self.tasks.sort(key=lambda task: -task.source.weight)

@@ -244,7 +244,7 @@ def _last_started(target: Path) -> tuple[int | None, str | None]:
     return found
 
 
-def retell(source: NotebookNode, executed: NotebookNode) -> NotebookNode:
+def with_outputs_of(source: NotebookNode, executed: NotebookNode) -> NotebookNode:
     """A notebook with the cells of `source` and the injected ones and the outputs of `executed`; code is the same."""
     ran = [cell for cell in executed.cells if cell.cell_type == "code"]
     injected = [cell for cell in ran if "injected-parameters" in cell.metadata.get("tags", [])]
@@ -268,10 +268,8 @@ def _pages(name: str, source: bytes, executed: bytes | None = None) -> dict[str,
             import nbformat
 
         if executed is not None:
-            told = retell(
-                nbformat.reads(source.decode(), as_version=4), nbformat.reads(executed.decode(), as_version=4)
-            )
-            source = f"{nbformat.writes(told)}\n".encode()
+            new, old = (nbformat.reads(each.decode(), as_version=4) for each in (source, executed))
+            source = f"{nbformat.writes(with_outputs_of(new, old))}\n".encode()
         page = render(nbformat.reads(source.decode(), as_version=4), name)
     return {f"notebooks/{name}.ipynb": source, f"notebooks/{name}.html": page.encode()}
 

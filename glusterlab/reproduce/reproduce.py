@@ -76,7 +76,7 @@ def reproduce(
                 run.finish(campaign)
     return ReproduceSummary(
         tuple(run.ran),
-        tuple(run.retold),
+        tuple(run.rendered),
         tuple(run.unchanged),
         tuple(run.failed),
         tuple(target / raw.name for raw in raws),
@@ -97,7 +97,7 @@ class _Run:
         self.force = force
         self.environment = environment_parts(project)
         self.ran: list[str] = []
-        self.retold: list[str] = []
+        self.rendered: list[str] = []
         self.unchanged: list[str] = []
         self.failed: list[Failure] = []
         self._progress = progress
@@ -134,7 +134,7 @@ class _Run:
         return [path for path in self.notebooks if runs_on(path, study)]
 
     def run_all(self, campaigns: Sequence[Campaign], jobs: int) -> None:
-        """Run the notebooks that are due; those of a campaign begin when its tables are made."""
+        """Run the stale notebooks; those of a campaign begin when its tables are made."""
         number = sum(len(campaign.tasks) for campaign in campaigns)
         if not number:
             return
@@ -162,7 +162,7 @@ class _Run:
         except (GlusterlabError, OSError) as error:
             self._fail(Failure(campaign.name, "", str(error)))
             return None
-        if not all(task.retell for task in campaign.tasks):
+        if not all(task.text_only for task in campaign.tasks):
             self._make_tables(campaign)
         return files
 
@@ -198,7 +198,7 @@ class _Run:
             campaign=campaign.raw,
             tables=campaign.tables,
             files=files,
-            executed=executed.read_bytes() if task.retell else None,
+            executed=executed.read_bytes() if task.text_only else None,
             checked=campaign.checked,
             watch=self._watch,
         )
@@ -214,7 +214,7 @@ class _Run:
         if failure is not None:
             self._fail(failure, seconds)
         else:
-            self._report(Progress(campaign.name, task.notebook, "retold" if task.retell else "ran", seconds))
+            self._report(Progress(campaign.name, task.notebook, "rendered" if task.text_only else "ran", seconds))
 
     def _watch(self, process: execute.Process) -> bool:
         with self._lock:
@@ -236,12 +236,12 @@ class _Run:
         with self._lock:
             earlier = state.notebooks.get(task.notebook, {}).get("outputs", {})
             outputs = put(made, campaign.figures)
-            if task.retell:
+            if task.text_only:
                 outputs = {**earlier, **outputs}
             state.notebooks[task.notebook] = {"key": task.key, "text": task.source.text, "outputs": outputs}
             drop(campaign.figures, [*earlier, *outputs], state)
             state.write(campaign.figures / STATE)
-            (self.retold if task.retell else self.ran).append(task.name)
+            (self.rendered if task.text_only else self.ran).append(task.name)
 
     def finish(self, campaign: Campaign) -> None:
         """Remove what no notebook of a campaign makes any more, and write the page."""
@@ -249,8 +249,8 @@ class _Run:
         try:
             if campaign.figures.is_dir():
                 # what failed for all of them is nobody's name
-                due = {task.notebook for task in campaign.tasks} if "" in failed else set()
-                self._tidy(campaign, sorted(failed - {""} | due))
+                stale = {task.notebook for task in campaign.tasks} if "" in failed else set()
+                self._tidy(campaign, sorted(failed - {""} | stale))
         except (GlusterlabError, OSError) as error:
             # where nothing can be written, that is reported already
             if "" not in failed:

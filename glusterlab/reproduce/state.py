@@ -24,14 +24,14 @@ LOCK = ".reproduce.lock"
 
 _PROBE_BYTES = 1 << 16
 
-Outcome = Literal["started", "ran", "retold", "unchanged", "failed"]
+Outcome = Literal["started", "ran", "rendered", "unchanged", "failed"]
 
 
 @dataclass(frozen=True)
 class Progress:
     """What happened to one notebook, or to the tables that all of them read.
 
-    `notebook`: its name; ``tables`` while these are made; empty when all of a campaign failed. `outcome`: ``retold``
+    `notebook`: its name; ``tables`` while these are made; empty when all of a campaign failed. `outcome`: ``rendered``
     when only its text changed. `message`: the failure, with cell and error; empty otherwise.
     """
 
@@ -71,7 +71,7 @@ class ReproduceSummary:
     """
 
     ran: tuple[str, ...] = ()
-    retold: tuple[str, ...] = ()
+    rendered: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     failed: tuple[Failure, ...] = ()
     figures_dirs: tuple[Path, ...] = ()

@@ -39,7 +39,7 @@ NEEDS: Mapping[str, str] = {
     "spec sfs": "needs the SPEC SFS 2014 VDA benchmark",
     "cache": "needs a cache below the bricks, on NVMe or in the RAID controller",
     "prices": "needs prices, and the study states none",
-    "telemetry": "told by telemetry, and the campaign has none that tells it",
+    "telemetry": "decided by telemetry, and the campaign has none that decides it",
     "baseline": "a baseline tells it, not a campaign's samples; on a scale model it would be circular",
     "pool size": "speaks of pools of another size",
     "failure": "needs disks that fail",

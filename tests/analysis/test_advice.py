@@ -1,7 +1,5 @@
 """Advice: synthetic campaigns whose answer to table 1 is known, cell by cell."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 
@@ -72,9 +70,9 @@ def test_the_reason_has_the_ratio_and_the_servers(prices: PriceList) -> None:
 @pytest.mark.parametrize(
     ("replicate", "disperse", "derived", "verdict"),
     [
-        ((80e6, 100e6), (81e6, 101e6), "standard servers, dispersed, JBOD", "not told apart"),
+        ((80e6, 100e6), (81e6, 101e6), "standard servers, dispersed, JBOD", "not distinguished"),
         # neither side is favoured: the published replicated pool is 1 % ahead
-        ((81e6, 101e6), (80e6, 100e6), "standard servers, replicated, RAID 6", "not told apart"),
+        ((81e6, 101e6), (80e6, 100e6), "standard servers, replicated, RAID 6", "not distinguished"),
         ((95e6, 115e6), (80e6, 100e6), "standard servers, replicated, RAID 6", "agree"),
     ],
 )
@@ -85,7 +83,7 @@ def test_layouts_that_are_alike_are_not_told_apart(
     large = {name: {"replicate": one, "disperse": other} for name, one, other in both}
     found = one_cell(campaign(large), prices, "Performance")
     assert (found["derived"], found["verdict"]) == (derived, verdict)
-    assert ("which holds 1" in str(found["why"])) == (verdict == "not told apart")
+    assert ("which holds 1" in str(found["why"])) == (verdict == "not distinguished")
 
 
 def test_every_rival_must_be_worse_for_a_cell_to_agree(prices: PriceList) -> None:
@@ -95,7 +93,7 @@ def test_every_rival_must_be_worse_for_a_cell_to_agree(prices: PriceList) -> Non
     large = pd.concat([pools(steady), pools(wild, spread=(0.4, 0.8, 1.2))], ignore_index=True)
     found = one_cell(large, prices, "Performance")
     assert found["derived"] == "standard servers, replicated, RAID 6"
-    assert found["verdict"] == "not told apart"
+    assert found["verdict"] == "not distinguished"
     assert str(found["why"]).endswith(f"; not apart from {SERIES['disperse-raid6']}")
 
 
@@ -107,7 +105,7 @@ def unsteady(spread: tuple[float, ...]) -> pd.DataFrame:
 
 def test_an_archive_whose_floor_is_not_settled_is_not_told_apart(prices: PriceList) -> None:
     found = one_cell(unsteady((0.8, 1.0, 1.2)), prices, "Archive")
-    assert (found["derived"], found["verdict"]) == ("standard servers, dispersed, JBOD", "not told apart")
+    assert (found["derived"], found["verdict"]) == ("standard servers, dispersed, JBOD", "not distinguished")
     assert str(found["why"]).endswith(f"the interval holds the floor: {SERIES['disperse']}")
     steady = one_cell(unsteady((0.995, 1.0, 1.005)), prices, "Archive")
     assert steady["verdict"] == "agree"

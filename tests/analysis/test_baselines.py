@@ -1,7 +1,5 @@
 """Rates of a baseline as tables and sentences, from rates that are known."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Capacity of layouts, and the guide's rules on pools: known answers, and what holds for every layout."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

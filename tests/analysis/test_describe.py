@@ -1,7 +1,5 @@
 """Tables of a cluster's hosts and servers, and of file sizes: what their specifications say, and nothing else."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Efficiency: per disk, times the scale, beside published values; and where curves stop rising."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

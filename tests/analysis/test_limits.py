@@ -1,7 +1,5 @@
 """Physical bounds: the brief's numbers, the reach of few files and few clients, and the share that was measured."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Money: known ratios, what prices cannot change, and where two lines cross."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Standard against dense servers, reads against writes: known ratios, their counterparts, and what is stated."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

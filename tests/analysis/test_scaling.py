@@ -4,8 +4,6 @@ The simulations have a short form that runs with every test and a long one, GLUS
 tolerances are of the binomial, at 3.5 standard errors.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Sequence

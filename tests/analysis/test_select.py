@@ -1,7 +1,5 @@
 """Series: only valid samples, and never two cells in one point."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

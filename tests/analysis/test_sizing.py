@@ -1,7 +1,5 @@
 """Sizing: known answers, and that every answer keeps its own constraints."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cells at two scales, and how busy the machine was: with numbers that are known."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """A pool in memory that answers IOzone and iperf3 as a baseline calls them."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import shlex

@@ -1,7 +1,5 @@
 """``glusterlab check --baseline`` as a user calls it, with a pool in memory."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

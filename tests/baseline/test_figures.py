@@ -1,7 +1,5 @@
 """Figures take their limits from a baseline, where there is one, and say so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Whole baselines on a pool in memory: run, killed, resumed, verified, read."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -4,8 +4,6 @@
 3.12 with ``-R`` between all hosts; the kernel's name was removed.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

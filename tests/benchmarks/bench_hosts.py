@@ -8,8 +8,6 @@ at the same time: the columns of CPU tell them apart. With ``PYTHONPATH=FOLDER``
 ``python tests/benchmarks/bench_hosts.py --hosts 8 32 128 --samples 5``, as root.
 """
 
-from __future__ import annotations
-
 import argparse
 import resource
 import signal

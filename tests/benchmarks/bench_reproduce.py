@@ -4,8 +4,6 @@ Both take turns, and leave the same figures, tables and captions, to the byte; e
 reference campaign on two cores: under 90 s, at least 1.7 times faster than papermill, and 3 s with nothing to do.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import resource

@@ -7,8 +7,6 @@ second, and ``sar -A`` prints it. Where no sysstat is, ``--text`` names such a r
 with a report of each of ``--hosts`` (700 MB of text): all of it, nothing new, one new sample.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -5,8 +5,6 @@ XML that was written before, an ``iozone`` sleeps and prints a report of a real 
 All hosts are in one control group, which tells their CPU time from the controller's. Needs root and sysstat.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Commands, and campaigns for them whose tables are synthetic."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``glusterlab claims``: the scorecard on stdout, one claim with its samples, and clear errors."""
 
-from __future__ import annotations
-
 import shutil
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Commands: exit codes, one clear message each, data on stdout and talk on stderr."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

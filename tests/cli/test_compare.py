@@ -1,7 +1,5 @@
 """``glusterlab compare``: verdicts on stdout, the gate's exit code, Markdown, JSON, and clear errors."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from functools import partial

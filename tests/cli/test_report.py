@@ -1,7 +1,5 @@
 """What people and scripts read: numbers first, one line per problem, JSON with the same facts."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

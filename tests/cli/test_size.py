@@ -1,7 +1,5 @@
 """``glusterlab size``: what a person asks is read or refused in one sentence, and the answer says what it rests on."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What end-to-end and fault tests share: the command line, a testbed and its hosts, and what a campaign has stored."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A check and a baseline on a small real pool: disorder is found, and what was measured is what the model allows."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

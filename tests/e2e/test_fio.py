@@ -1,7 +1,5 @@
 """fio on a small real pool: a write by size, random reads and a mix by time, by workers on two clients."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The whole way of the data on a small real pool: start, check, measure, kill, resume, verify, reproduce, take down."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Devices of a small real pool are prepared, two campaigns want it at once, and the result is given away."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

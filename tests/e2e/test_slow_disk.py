@@ -1,7 +1,5 @@
 """One slow disk among seventy-two, on a real pool: it is found, by its name, and no other is."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

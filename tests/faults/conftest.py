@@ -1,7 +1,5 @@
 """Faults on a small real pool, in a short form and, with GLUSTERLAB_FAULTS=long, a long one; a table at the end."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The testbed as a machine room: what a fault does to a host, and what is still at work there."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """Faults of the controller: killed at random moments, stopped, its campaign edited, its disk full."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

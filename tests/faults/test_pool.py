@@ -1,7 +1,5 @@
 """Faults of the pool in the middle of a sample, one after the other in one campaign that goes on all the while."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """The interactive page: one file that loads nothing, is safe with any name, and works with keys alone."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """The page of a figures folder."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The small tables under figures, and layouts beside the replicated one: what the samples support, and no more."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

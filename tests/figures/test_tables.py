@@ -1,7 +1,5 @@
 """Tables as people see them: rounded once, escaped, cut where they are long."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Ways to damage a raw file: cut, doubled, reordered, in other encodings, with what no tool writes."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import re

@@ -3,8 +3,6 @@
 A short run is part of `make test`; `make fuzz` gives every format 10,000 cases (GLUSTERLAB_FUZZ names another number).
 """
 
-from __future__ import annotations
-
 import math
 import os
 import resource

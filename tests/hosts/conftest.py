@@ -1,7 +1,5 @@
 """A pool in memory, of the cluster that a module has."""
 
-from __future__ import annotations
-
 import pytest
 
 from glusterlab.errors import HostError

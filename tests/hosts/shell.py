@@ -1,7 +1,5 @@
 """The shell functions that hosts run, in a real bash of this machine."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A real sshd on loopback for the tests of the transport: own keys, own port, own configuration."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

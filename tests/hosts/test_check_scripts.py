@@ -1,7 +1,5 @@
 """The shell functions of a check in a real bash: they look, they change nothing, and they take any value literally."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

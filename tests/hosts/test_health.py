@@ -1,7 +1,5 @@
 """What hosts report around a sample becomes a record of the pool's health, or a problem; never a guess."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -3,8 +3,6 @@
 The bash finds no program at all: what it would start is recorded instead, word by word.
 """
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

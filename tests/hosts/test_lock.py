@@ -1,7 +1,5 @@
 """The lock of a cluster: host functions in a real bash, and the protocol of runs that want the same hosts."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Mounts, links and room of a host, as host.sh sees them: run by a real bash on what a test lays before it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """Devices are looked at, judged and prepared: on loop devices of this test's own, by a real bash."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable, Iterator

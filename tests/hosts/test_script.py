@@ -1,7 +1,5 @@
 """host.sh is run here by a real bash, on directories and processes of this test's own."""
 
-from __future__ import annotations
-
 import io
 import os
 import shlex

@@ -1,7 +1,5 @@
 """A tool that exists only here, whose files say in each line what a test needs; and a folder of such files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

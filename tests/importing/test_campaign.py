@@ -1,7 +1,5 @@
 """What an import writes: a campaign like a measured one, all of it or nothing, and what other commands say of it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import lzma

@@ -1,7 +1,5 @@
 """Patterns over paths: what they say, and what is none."""
 
-from __future__ import annotations
-
 import pytest
 
 from glusterlab.importing.mapping import Pattern

@@ -1,7 +1,5 @@
 """Which result becomes which sample of which cell, and what is refused rather than guessed."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

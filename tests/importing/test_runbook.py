@@ -1,7 +1,5 @@
 """The example of the runbook is a mapping, and does with a folder what its comments say."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """IOzone's outputs from public places: imported, made into tables, and drawn by the notebooks, number for number."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

@@ -1,7 +1,5 @@
 """What the tests of figures share: a figure drawn and finished, and what stands on it."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator

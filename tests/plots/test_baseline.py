@@ -1,7 +1,5 @@
 """Figures of a baseline: every place is drawn where its rate is, beside what is stated for it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

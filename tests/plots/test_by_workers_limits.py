@@ -1,7 +1,5 @@
 """Curves by workers beside their limits: what is drawn is what the table says, and every line has its name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Figures of a comparison: what is drawn is what the table says, and every campaign is named."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Figures: what is drawn is what the table says, with units, footer and nothing outside the page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The figure of file sizes: the guide's line, what is off it, and what is written beside."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Latency by workers: every percentile of every cell is drawn in milliseconds, and what is not measured says so."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

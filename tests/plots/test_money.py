@@ -1,7 +1,5 @@
 """Figures of capacity and money: what is drawn is what the table says, and nothing leaves the page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ratios in figures: bars of both kinds of server, the ratio of the two, and reads over writes by file size."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

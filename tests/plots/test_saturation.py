@@ -1,7 +1,5 @@
 """Figures of verdicts and of disks: what is drawn is what the table says, in words as well as in colour."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

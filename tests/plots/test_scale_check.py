@@ -1,7 +1,5 @@
 """The figures of a scale: every cell and number is there, and nothing leaves the page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pandas as pd

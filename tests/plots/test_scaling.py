@@ -1,7 +1,5 @@
 """The scaling law's figure: points are measured, the curve is fitted, a refusal is told where a curve would be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The scorecard's picture: what is drawn is what the table says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Places in a figure are found once for all of its pictures, and are those that matplotlib finds."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """House style: layouts look the same everywhere, files repeat byte by byte, footers tell where numbers come from."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Drawings of a cluster: all that the table says is there, nothing lies over something else, of any size of pool."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

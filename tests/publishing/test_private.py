@@ -1,7 +1,5 @@
 """What is private goes, however it is written; what is measured stays; what cannot be seen is told."""
 
-from __future__ import annotations
-
 from pathlib import Path, PurePosixPath
 
 import pytest

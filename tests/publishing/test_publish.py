@@ -1,7 +1,5 @@
 """Copies that can be given away: nothing is left of the names, and nothing else is changed."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import lzma

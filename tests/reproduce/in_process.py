@@ -1,7 +1,5 @@
 """Notebooks run by `exec` in this process: enough where the question is not what a kernel does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import nbformat

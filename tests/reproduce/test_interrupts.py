@@ -1,7 +1,5 @@
 """Signals that ask a command to end are interrupts while it lasts, and what they were afterwards."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

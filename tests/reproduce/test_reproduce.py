@@ -1,7 +1,5 @@
 """What runs again and what does not; with a real kernel where the kernel matters."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib
@@ -24,7 +22,7 @@ import pytest
 from glusterlab.errors import GlusterlabError, RawStoreError, UsageError
 from glusterlab.reproduce import execute
 from glusterlab.reproduce import reproduce as reproducing
-from glusterlab.reproduce.execute import retell
+from glusterlab.reproduce.execute import with_outputs_of
 from glusterlab.reproduce.reproduce import Progress, ReproduceSummary, reproduce
 from glusterlab.reproduce.state import LOCK, held, put
 from glusterlab.store import digests as fingerprint
@@ -198,8 +196,8 @@ class TestWhatRuns:
         assert (sorted(found.stale), found.exit_code, found.failed) == (sorted(stale), 1, ())
         assert project.files() == changed
         again = project.run()
-        assert sorted(again.ran + again.retold) == [name for name in stale if "." not in name]
-        assert bool(again.retold) == (change == "text")
+        assert sorted(again.ran + again.rendered) == [name for name in stale if "." not in name]
+        assert bool(again.rendered) == (change == "text")
         if how in ("deleted", "edited"):
             assert project.files() == before
         assert project.run(check=True).exit_code == 0
@@ -687,7 +685,7 @@ class TestKernel:
         assert output.split()[0] == sys.executable
         assert output.split()[1:] == ["raw/demo", "figures/demo", "True"]
         project.write("10-first", code=code, text="# Another question")
-        assert project.run(notebooks=["10"]).retold == BOTH[:1]
+        assert project.run(notebooks=["10"]).rendered == BOTH[:1]
         told = nbformat.read(executed, as_version=4)
         assert told.cells[0].source == "# Another question"
         assert told.cells[-1].outputs[0]["text"] == output
@@ -728,6 +726,6 @@ def test_retelling_keeps_injected_parameters_after_the_parameters_cell() -> None
     injected = new.new_code_cell("a = 2", metadata={"tags": ["injected-parameters"]})
     source = new.new_notebook(cells=[new.new_markdown_cell("new"), tagged, new.new_code_cell("a")])
     ran = new.new_code_cell("a", execution_count=3)
-    told = retell(source, new.new_notebook(cells=[new.new_markdown_cell("old"), tagged, injected, ran]))
-    assert [c.source for c in told.cells] == ["new", "a = 1", "a = 2", "a"]
-    assert told.cells[-1].execution_count == 3
+    page = with_outputs_of(source, new.new_notebook(cells=[new.new_markdown_cell("old"), tagged, injected, ran]))
+    assert [c.source for c in page.cells] == ["new", "a = 1", "a = 2", "a"]
+    assert page.cells[-1].execution_count == 3

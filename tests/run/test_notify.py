@@ -1,7 +1,5 @@
 """Telling others that a run has ended: a real shell, and a real web server that is kind, slow, broken or away."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """What is still to be run: a pure function of the plan and of what is stored."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

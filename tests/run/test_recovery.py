@@ -1,7 +1,5 @@
 """What a run waits for after trouble, what it mends itself, and when it gives up."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

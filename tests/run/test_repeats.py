@@ -1,7 +1,5 @@
 """Whole campaigns with a target and with a warm-up, on a pool in memory: what is run, kept, drawn and shown."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path

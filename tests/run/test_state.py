@@ -1,7 +1,5 @@
 """A result and its cell's interval: the same as the figures have, from what is stored, whichever run measured it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

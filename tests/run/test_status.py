@@ -1,7 +1,5 @@
 """Status counts repeats, not executions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The stopping rule: what ends a cell, and what looking after every repeat does to the intervals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """The live view of a run: never wider than the terminal, in colours and characters that it has."""
 
-from __future__ import annotations
-
 import io
 import re
 import time

@@ -1,7 +1,5 @@
 """Looking over a run's shoulder, from other processes and on a real terminal."""
 
-from __future__ import annotations
-
 import fcntl
 import io
 import json

@@ -1,7 +1,5 @@
 """Facts of hosts from a campaign's raw files: what is there is read, what is not is absent, damage is told."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

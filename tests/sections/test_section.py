@@ -1,7 +1,5 @@
 """What a notebook starts with: where the campaign is, where figures go, and what is said when there is nothing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

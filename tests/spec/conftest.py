@@ -1,7 +1,5 @@
 """A cluster and a campaign as their writers write them, and how tests change single lines of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Claims of a study: the committed ones against the guide and against figures.csv, and what is wrong named by line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

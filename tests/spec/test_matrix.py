@@ -1,7 +1,5 @@
 """Cells, their identity, the order of samples, and where bricks lie."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from pathlib import Path

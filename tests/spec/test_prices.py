@@ -1,7 +1,5 @@
 """Price lists: the shipped example fits the guide's bills of materials, money adds up, and what is wrong is named."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Published numbers and tables: each has its source, and what a slip of the pen would break adds up."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

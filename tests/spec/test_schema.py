@@ -1,7 +1,5 @@
 """The JSON Schemas for editors accept what the loader accepts, and say units."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

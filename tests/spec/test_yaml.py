@@ -1,7 +1,5 @@
 """Whatever is wrong with a specification is one clear sentence with its file, line and key."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A small campaign of real tool output, to be damaged by tests."""
 
-from __future__ import annotations
-
 import lzma
 import re
 import shutil

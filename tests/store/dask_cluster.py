@@ -1,7 +1,5 @@
 """A real Dask scheduler with workers on loopback, as processes of their own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

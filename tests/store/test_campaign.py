@@ -1,7 +1,5 @@
 """The raw store: whole samples or none, whatever happens."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import multiprocessing

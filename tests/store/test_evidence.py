@@ -1,7 +1,5 @@
 """Packed samples read as plain ones, and an archive that is not exactly what was packed is refused."""
 
-from __future__ import annotations
-
 import lzma
 import shutil
 import tarfile

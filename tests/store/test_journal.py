@@ -1,7 +1,5 @@
 """The campaign's log: lines for people, events for scripts, and the logs of older releases."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import datetime, timedelta, timezone

@@ -1,7 +1,5 @@
 """The judgement of a sample: every rule of measurement, by the evidence in its folder."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import shutil

@@ -1,7 +1,5 @@
 """Processes of this machine: results, errors, and none of them left when the one that started them is gone."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

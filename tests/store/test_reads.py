@@ -1,7 +1,5 @@
 """What a notebook reads is what it says: its section holds nothing else, and nothing else makes it run again."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

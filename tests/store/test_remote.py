@@ -1,7 +1,5 @@
 """A campaign that lies elsewhere comes here whole or not at all, and what an interrupted fetch brought is kept."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

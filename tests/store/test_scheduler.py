@@ -1,7 +1,5 @@
 """Beyond one machine: the same tables and figures from the workers of a Dask cluster, also when one of them dies."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables: every sample in, documented columns out, and a cache that never hides a change."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Each kind of damage has a finding of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator

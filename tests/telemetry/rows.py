@@ -1,7 +1,5 @@
 """Blocks as rows, whatever their order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

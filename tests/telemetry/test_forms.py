@@ -3,8 +3,6 @@
 Unless a test says otherwise its text was made by hand after the documented format.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import pairwise

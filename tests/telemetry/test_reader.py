@@ -1,7 +1,5 @@
 """Reading telemetry: real output of several versions and locales, against each other and against obvious references."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

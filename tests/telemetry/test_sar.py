@@ -1,7 +1,5 @@
 """sar: real commands on this machine where sysstat is here, and a parser held against a slow obvious one."""
 
-from __future__ import annotations
-
 import lzma
 import random
 import subprocess

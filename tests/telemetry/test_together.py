@@ -1,7 +1,5 @@
 """Files of several hosts read together give what each gives alone; what is not regular is read alone."""
 
-from __future__ import annotations
-
 import lzma
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The testbed's loop devices on the way out: without root, with a kernel that only looks like one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

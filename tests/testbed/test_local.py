@@ -1,7 +1,5 @@
 """Commands on the machine itself: what they say when they fail, and that nothing of them goes on."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Options, addresses and limits of a testbed, and that its cluster file is one that the suite reads."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Contract data of the tools, and cells and jobs of those that are run against a volume."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What readers say of a text: its records, and the error after them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A whole report of every tool, and what people and programs do to one without changing what it says."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The samples of IOzone: what their expectation files name, found in the records."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

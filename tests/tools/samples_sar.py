@@ -1,7 +1,5 @@
 """Samples of sar and sadf against their expectation files."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 from typing import Any

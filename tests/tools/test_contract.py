@@ -1,7 +1,5 @@
 """What every tool that is found must keep; a new tool needs its entry in ``data/contract`` and nothing here."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

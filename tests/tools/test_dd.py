@@ -1,7 +1,5 @@
 """The reader of dd: every dialect and language, what the command line adds, and what is no result."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What stands around reports: quotes, hosts, text around JSON; and that looking for it takes time by size only."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 

@@ -1,7 +1,5 @@
 """fio's JSON: units by release, clients and their sum, doubled keys, runs that were interrupted, and damage."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

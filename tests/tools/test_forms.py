@@ -1,7 +1,5 @@
 """Reports of every tool: in other forms they say the same, and no text makes a reader hang."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """IOzone's reports: every mode, what hides a failure in them, and what people and programs do to a log."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path

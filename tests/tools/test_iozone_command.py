@@ -1,7 +1,5 @@
 """IOzone: the command lines, and the judgement of a sample by its report."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from functools import partial

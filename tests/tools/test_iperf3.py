@@ -1,7 +1,5 @@
 """The reader of iperf3: both directions, both sides, UDP, streams of events, and documents that are no result."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

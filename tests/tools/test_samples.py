@@ -3,8 +3,6 @@
 The words of IOzone's and sar's files need a module ``samples_<tool>`` each; those of the other tools stand for a field.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The reader of smallfile: every form that its versions have had, and all the ways in which it fails with a smile."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """smallfile: the command lines, and a JSON that says Success too often."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from functools import partial

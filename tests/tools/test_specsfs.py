@@ -1,7 +1,5 @@
 """Summaries of SPEC SFS 2014 and SPECstorage 2020, text and XML: hand-made after what SPEC's manager writes."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

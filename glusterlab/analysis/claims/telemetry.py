@@ -25,7 +25,7 @@ from glusterlab.analysis.words import worker_count
 from glusterlab.spec.claims import NEEDS, Claim, Claims, TelemetryRule
 from glusterlab.stats import MIN_SAMPLES, Estimate
 
-OPEN: Final = "not told"
+OPEN: Final = "inconclusive"
 """The answer where samples are too few, or limits do not compare."""
 
 FEW = 1.0

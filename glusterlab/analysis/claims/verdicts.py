@@ -148,7 +148,10 @@ def _decide_size(band: Band, estimate: Estimate) -> tuple[Verdict, str]:
     if band.contains(estimate):
         return "reproduced", "the whole interval lies within what is claimed"
     if not band.holds(estimate.centre):
-        return "insufficient n", "the size is not told: it lies outside what is claimed, but its interval reaches in"
+        return (
+            "insufficient n",
+            "the size is inconclusive: it lies outside what is claimed, but its interval reaches in",
+        )
     if math.sqrt(estimate.high / estimate.low) > RESOLUTION:
         return "insufficient n", "the interval is too wide to tell the size"
     if math.isnan(band.anchor):

@@ -1,7 +1,5 @@
 """Claims on synthetic campaigns of known answer: which cells are compared, and what several comparisons come to."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

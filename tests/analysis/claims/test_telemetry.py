@@ -1,7 +1,5 @@
 """What telemetry says of the guide's statements: yes and no only where the repeats tell it."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace
@@ -130,9 +128,9 @@ def test_a_pool_that_does_otherwise_contradicts(claims: Claims) -> None:
 def test_few_or_divided_repeats_tell_nothing(claims: Claims, few: dict[str, int]) -> None:
     found = answers(claims, evidence(**few))
     verdicts = {name: answer for name, answer in found.items() if "cpu" not in name or name == "small-cpu"}
-    assert set(verdicts.values()) == {"not told"}
+    assert set(verdicts.values()) == {"inconclusive"}
     if few["n"] < 3:
-        assert set(found.values()) == {"not told"}
+        assert set(found.values()) == {"inconclusive"}
 
 
 def test_the_cpus_of_a_testbed_are_no_servers(claims: Claims) -> None:
@@ -140,7 +138,7 @@ def test_the_cpus_of_a_testbed_are_no_servers(claims: Claims) -> None:
     here = evidence(busy, testbed=True)
     table = telemetry_statements(claims, here).set_index("claim")
     names = ["saturation-replicate-cpu", "saturation-small-cpu", "saturation-small-no-limit", "files-writes-software"]
-    assert set(table.loc[names, "as the guide says"]) == {"not told"}
+    assert set(table.loc[names, "as the guide says"]) == {"inconclusive"}
     large, small = table.loc[names[:2], "measured"]
     assert large.startswith("not comparable: all hosts share one machine, 20 %")
     assert "CPU full in create at 96 workers, which is that of one machine" in small
@@ -156,10 +154,10 @@ def test_cells_that_are_not_told_do_not_hide_how_curves_end(claims: Claims) -> N
     row = table.loc["saturation-small-network"]
     assert row["as the guide says"] == "yes"
     assert row["measured"] == (
-        "not full in 4 of 6 cells, the others not told; the fullest on average: server network at 10 %"
+        "not full in 4 of 6 cells, the others inconclusive; the fullest on average: server network at 10 %"
     )
     late = {cell("small-replicate", "read", 96): "unknown"}
-    assert answers(claims, evidence(late))["small-network"] == "not told"
+    assert answers(claims, evidence(late))["small-network"] == "inconclusive"
 
 
 def test_a_family_without_a_limit_is_not_judged(claims: Claims) -> None:
@@ -167,7 +165,7 @@ def test_a_family_without_a_limit_is_not_judged(claims: Claims) -> None:
     known = found.subsystems[found.subsystems["family"] != "memory"]
     lacking = Evidence(found.studies, found.binding, known, testbed=False)
     row = telemetry_statements(claims, lacking).set_index("claim").loc["saturation-small-memory"]
-    assert row["as the guide says"] == "not told"
+    assert row["as the guide says"] == "inconclusive"
     assert row["measured"].startswith("no limit of memory is known; processes that wait for I/O, per server: 0.2 in")
 
 
@@ -176,7 +174,7 @@ def test_what_is_full_in_part_is_neither_full_nor_free(claims: Claims, whole: st
     full = {cell("large-disperse", "read", 96): "disks", cell("small-replicate", "create", 12): "network"}
     found = evidence(full, whole=whole)
     told = answers(claims, found)
-    assert (told["disperse-disks"], told["small-network"], told["small-no-limit"]) == ("not told",) * 3
+    assert (told["disperse-disks"], told["small-network"], told["small-no-limit"]) == ("inconclusive",) * 3
     # another subsystem in part is none of these in full
     assert told["disperse-network"] == "no"
     one = telemetry_verdicts(claims, found)["saturation-disperse-disks"]
@@ -185,7 +183,13 @@ def test_what_is_full_in_part_is_neither_full_nor_free(claims: Claims, whole: st
 
 @pytest.mark.parametrize(
     ("blocked", "testbed", "answer"),
-    [(0.2, False, "yes"), (0.2, True, "yes"), (5.0, False, "no"), (1.0, False, "not told"), (65.0, True, "not told")],
+    [
+        (0.2, False, "yes"),
+        (0.2, True, "yes"),
+        (5.0, False, "no"),
+        (1.0, False, "inconclusive"),
+        (65.0, True, "inconclusive"),
+    ],
 )
 def test_little_memory_is_half_of_a_statement(claims: Claims, blocked: float, testbed: bool, answer: str) -> None:
     found = evidence(blocked=blocked, testbed=testbed)
@@ -202,7 +206,7 @@ def test_studies_that_were_not_measured_say_so(claims: Claims) -> None:
     }
     nothing = Evidence(empty, found.binding.iloc[:0], found.subsystems.iloc[:0], testbed=False)
     table = telemetry_statements(claims, nothing)
-    assert set(zip(table["measured"], table["as the guide says"], strict=True)) == {("not measured", "not told")}
+    assert set(zip(table["measured"], table["as the guide says"], strict=True)) == {("not measured", "inconclusive")}
 
 
 def test_cpus_at_two_scales_are_not_compared(claims: Claims) -> None:
@@ -210,7 +214,7 @@ def test_cpus_at_two_scales_are_not_compared(claims: Claims) -> None:
     one = found.studies["large-replicate"]
     twice = replace(one, subsystems=pd.concat([one.subsystems, one.subsystems.assign(series="1:34")]))
     both = replace(found, studies={**found.studies, "large-replicate": twice})
-    assert answers(claims, both)["disperse-cpu-write"] == "not told"
+    assert answers(claims, both)["disperse-cpu-write"] == "inconclusive"
 
 
 def test_answers_become_verdicts(claims: Claims) -> None:

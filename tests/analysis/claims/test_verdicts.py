@@ -1,7 +1,5 @@
 """The rule of verdicts: words in numbers, verdicts by hand, and how often a true claim is called contradicted."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -81,7 +79,7 @@ def test_a_range_is_taken_as_it_is_and_a_claim_may_have_its_own_tolerance() -> N
         (claim("ratio", "equals", 1.67), interval(1.55, 1.62, 1.70), "reproduced", "whole interval"),
         (claim("ratio", "equals", 1.67), interval(1.45, 1.80, 1.95), "reproduced", "published one"),
         # the number itself lies beyond 10 %, whether the interval holds the published one or not
-        (claim("ratio", "equals", 1.67), interval(1.60, 1.87, 2.10), "insufficient n", "the size is not told"),
+        (claim("ratio", "equals", 1.67), interval(1.60, 1.87, 2.10), "insufficient n", "the size is inconclusive"),
         (claim("ratio", "equals", 1.67), interval(1.05, 1.67, 2.66), "insufficient n", "too wide to tell the size"),
         (claim("ratio", "equals", 1.67), interval(1.15, 1.20, 1.25), SAME, "smaller"),
         (claim("ratio", "equals", 1.67), interval(1.90, 2.00, 2.10), SAME, "larger"),
@@ -106,7 +104,7 @@ def test_a_range_is_taken_as_it_is_and_a_claim_may_have_its_own_tolerance() -> N
         (claim("equality", "same"), interval(1.12, 1.20, 1.30), "contradicted", "outside the margin"),
         # a value: measured / published
         (claim("value", "equals", 83.68), interval(0.90, 0.94, 0.98), "reproduced", "published one"),
-        (claim("value", "equals", 83.68), interval(0.80, 0.88, 1.02), "insufficient n", "the size is not told"),
+        (claim("value", "equals", 83.68), interval(0.80, 0.88, 1.02), "insufficient n", "the size is inconclusive"),
         (claim("value", "equals", 83.68), interval(0.70, 0.75, 0.80), SAME, "smaller"),
         (claim("value", "equals", 83.68), interval(0.2, 0.3, 0.4), "contradicted", "factor of 2"),
         (claim("value", "equals", 83.68), interval(0.4, 1.0, 2.5), "insufficient n", "too wide to tell the size"),

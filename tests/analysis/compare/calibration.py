@@ -4,8 +4,6 @@ Logarithms of throughputs are drawn. What an interval covers follows from the fo
 power follows from both. A campaign of another day is no case of these: the day is in its ratio (`shift`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

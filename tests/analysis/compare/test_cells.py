@@ -1,7 +1,5 @@
 """Verdicts on cells whose true ratio is known, what is left out, and what a comparison says in words."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """What else differs between campaigns: found, weighed and said; what must differ or does not matter is no warning."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from typing import Any

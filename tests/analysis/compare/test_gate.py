@@ -1,7 +1,5 @@
 """The gate closes on evidence at its own limit, whatever the verdicts say, and knows what was not tested."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

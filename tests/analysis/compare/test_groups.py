@@ -1,7 +1,5 @@
 """Averages over cells, bars of releases, and the scatter from which the repeats follow that an effect needs."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@ as Markdown to the file that GLUSTERLAB_CALIBRATION_REPORT names. Seeds are fixe
 3.5 standard errors: with so many numbers a narrower one would fail by chance for another seed.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

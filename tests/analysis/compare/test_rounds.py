@@ -1,7 +1,5 @@
 """Interleaved rounds are known by their times, and nothing else is taken for them."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Samples over time, packed: what comes out is what went in, to a step, and the size is bounded."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math

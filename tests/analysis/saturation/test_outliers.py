@@ -1,7 +1,5 @@
 """One slow disk of seventy-two is found by name, a disk that has less to do is none, and silence is not judged."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

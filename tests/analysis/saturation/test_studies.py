@@ -1,7 +1,5 @@
 """The three studies of the guide's appendix B: which samples stand for them, and what their figures draw."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

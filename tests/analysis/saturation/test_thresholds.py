@@ -1,7 +1,5 @@
 """Thresholds are parameters with sources, and a wrong one is refused with what was expected."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """One grid of time for hosts that write their records at moments of their own, and where the measured part lies."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Saturation: means over the measured part, over hosts of a role, over samples."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

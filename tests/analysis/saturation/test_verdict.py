@@ -1,7 +1,5 @@
 """Verdicts: what a synthetic pool was full of is what is named, and nothing else."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace
