@@ -11,7 +11,7 @@ from glusterlab.figures.names import OutputName
 from glusterlab.reproduce.reproduce import runs_on
 from glusterlab.spec import load_campaign, published
 from glusterlab.spec.claims import FILE as CLAIMS
-from glusterlab.spec.claims import Claims, load_claims
+from glusterlab.spec.claims import QUANTITIES, UNITS, Claims, load_claims
 from glusterlab.spec.studies import Study, load_study, no_study, studies
 from glusterlab.tools import vocabulary
 
@@ -118,7 +118,8 @@ def test_claims_and_figures_csv_state_the_same_numbers(folder: Path) -> None:
     for claim in claims.claims:
         if claim.kind != "value" or claim.cells is None:
             continue
-        cells, factor = claim.cells, 1e6 if claim.published.unit.startswith("MB") else 1.0
+        cells, unit = claim.cells, claim.published.unit
+        factor = QUANTITIES[UNITS[unit]].units[unit] if unit in UNITS else 1.0
         assert all((cells.layout, cells.operation, cells.size)), claim.id
         assert isinstance(claim.published.value, float)
         layout = claims.layouts[cells.layout[0]]
