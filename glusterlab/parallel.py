@@ -27,6 +27,8 @@ JobT = TypeVar("JobT")
 ResultT = TypeVar("ResultT")
 
 MAX_PROCESSES = 8
+WORTH_FROM = 24
+"""So many samples are worth the start of several processes."""
 
 _CONNECT_S = 15
 

@@ -205,6 +205,17 @@ def _papermill(job: Job) -> Result:
         import papermill
     from papermill.exceptions import PapermillExecutionError
 
+    started: list[NotebookNode] = []
+
+    def cell_starts(cell: NotebookNode, cell_index: int) -> None:
+        del cell_index
+        if "injected-parameters" not in cell.metadata.get("tags", []):
+            started.append(cell)
+
+    def failed(message: str, traceback: str = "") -> Result:
+        tags = started[-1].metadata.get("tags", []) if started else []
+        return Result(message, len(started) or None, tags[0] if tags else None, traceback)
+
     try:
         papermill.execute_notebook(
             job.source,
@@ -213,35 +224,20 @@ def _papermill(job: Job) -> Result:
             kernel_name=KERNEL,
             cwd=job.cwd,
             progress_bar=False,
+            # else all of it is checked and written twice for each cell, and nobody looks at it meanwhile
+            request_save_on_cell_execute=False,
             start_timeout=120,
             execution_timeout=job.cell_timeout,
+            on_cell_start=cell_starts,
         )
     except PapermillExecutionError as error:
         message = f"{error.ename}: {error.evalue}".rstrip(": ")
-        return Result(message, *_last_started(target), _ESCAPES.sub("", "\n".join(error.traceback)))
+        return failed(message, _ESCAPES.sub("", "\n".join(error.traceback)))
     # A dead kernel, a timeout and a kernel that does not start are of several unrelated types.
     except Exception as error:  # noqa: BLE001
         lines = [line for line in _ESCAPES.sub("", str(error)).splitlines() if line.strip()]
-        return Result(": ".join([type(error).__name__, *lines[:1]]), *_last_started(target))
+        return failed(": ".join([type(error).__name__, *lines[:1]]))
     return Result()
-
-
-def _last_started(target: Path) -> tuple[int | None, str | None]:
-    """Number and tag of the last cell that papermill started, as the source notebook counts."""
-    try:
-        cells = json.loads(target.read_text(encoding="utf-8"))["cells"]
-    except (OSError, ValueError, KeyError):
-        return None, None
-    number = 0
-    found: tuple[int | None, str | None] = None, None
-    for cell in cells:
-        tags = cell["metadata"].get("tags", [])
-        if {"injected-parameters", "papermill-error-cell-tag"} & set(tags):
-            continue
-        number += 1
-        if cell["metadata"].get("papermill", {}).get("start_time"):
-            found = number, tags[0] if tags else None
-    return found
 
 
 def with_outputs_of(source: NotebookNode, executed: NotebookNode) -> NotebookNode:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -161,9 +160,7 @@ def _telemetry_reasons(folder: Path, hosts: Sequence[str], command: CommandRecor
             return Reason(code="telemetry-missing", message=f"{path.name}: {error.message}", host=host)
         return None if gap is None else Reason(code="telemetry-short", message=gap, host=host)
 
-    # in threads, because unpacking, most of it, does not hold up the others
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        return [found for found in pool.map(reason, hosts) if found is not None]
+    return [found for host in hosts if (found := reason(host)) is not None]
 
 
 def change_reasons(before: Health, after: Health, measured_s: float) -> list[Reason]:

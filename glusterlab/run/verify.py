@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from glusterlab import parallel
 from glusterlab.errors import ParseError, RawStoreError
 from glusterlab.run.validity import judge_again, judge_imported
 from glusterlab.store.aside import moved_files
@@ -53,35 +54,72 @@ def verify(path: Path, progress: Callable[[int, int], None] | None = None) -> li
         # files of samples lie one deeper
         if name.endswith(".json") and name.count("/") < 3:
             findings += _json_finding(path / name, name)
-    digests = {name: file_digest(path / name) for name in (listed or {}).keys() & plain_files}
-    samples = sorted(path.glob("cells/*/sample-*"))
-    cells: dict[str, Cell | None] = {}
-    counted: dict[tuple[str, int, bool], str] = {}
-
-    def is_as_listed(name: str) -> bool:
-        return name in digests and digests[name] == (listed or {}).get(name)
-
-    for number, folder in enumerate((*samples, *sorted(path.glob("aside/*/sample-*"))), start=1):
-        is_aside = number > len(samples)
-        cell_id = folder.parent.name
-        if not is_aside and cell_id not in cells:
-            cells[cell_id], found = _cell(path, cell_id)
-            findings.extend(found)
-        try:
-            members: dict[str, str] = {}
-            with unpacked(folder, digests=members) as plain:
-                digests |= {_relative(path, folder / name): digest for name, digest in members.items()}
-                findings.extend(_file_findings(path, folder, plain, is_as_listed, imported=imported))
-                if not is_aside:
-                    findings.extend(_sample_findings(path, folder, plain, cells[cell_id], counted))
-        except RawStoreError as error:
-            findings.append(Finding("bad-archive", _relative(path, folder / ARCHIVE), error.message))
-        if progress is not None and not is_aside:
-            progress(number, len(samples))
+    of_folder: dict[str, dict[str, str]] = {}
+    for name, digest in (listed or {}).items():
+        of_folder.setdefault("/".join(name.split("/")[:2]), {})[name] = digest
+    samples = list(path.glob("cells/*/sample-*"))
+    folders = sorted({_relative(path, folder.parent) for folder in (*samples, *path.glob("aside/*/sample-*"))})
+    jobs = [_Job(path, folder, of_folder.pop(folder, {}), imported) for folder in folders]
+    rest = {name for names in of_folder.values() for name in names} & plain_files
+    digests = {name: file_digest(path / name) for name in rest}
+    finished = 0
+    processes = None if len(samples) >= parallel.WORTH_FROM else 1
+    for result, _ in parallel.run(jobs, _work, processes=processes):
+        findings += result.findings
+        digests |= result.digests
+        finished += result.samples
+        if progress is not None and result.samples:
+            progress(finished, len(samples))
     if listed is not None:
         unread = {finding.path for finding in findings if finding.code == "bad-archive"}
         findings.extend(_manifest_findings(listed, plain_files, digests, unread))
     return sorted(set(findings), key=lambda finding: (finding.path, finding.code, finding.message))
+
+
+@dataclass(frozen=True)
+class _Job:
+    """The samples of a cell in `folder`, ``cells/...`` or ``aside/...``; `listed`: its files in the manifest."""
+
+    root: Path
+    folder: str
+    listed: Mapping[str, str]
+    imported: bool
+
+
+@dataclass(frozen=True)
+class _Result:
+    """`digests`: of listed files and of all members of archives. `samples`: how many were read; none is aside."""
+
+    findings: list[Finding]
+    digests: dict[str, str]
+    samples: int
+
+
+def _work(job: _Job) -> tuple[_Result, tuple[()]]:
+    root = job.root
+    findings: list[Finding] = []
+    is_aside = job.folder.startswith("aside/")
+    digests = {name: file_digest(root / name) for name in job.listed if (root / name).is_file()}
+    cell: Cell | None = None
+    counted: dict[tuple[int, bool], str] = {}
+    samples = sorted((root / job.folder).glob("sample-*"))
+
+    def is_as_listed(name: str) -> bool:
+        return name in digests and digests[name] == job.listed.get(name)
+
+    if not is_aside:
+        cell, findings = _cell(root, Path(job.folder).name)
+    for folder in samples:
+        try:
+            members: dict[str, str] = {}
+            with unpacked(folder, digests=members) as plain:
+                digests |= {_relative(root, folder / name): digest for name, digest in members.items()}
+                findings.extend(_file_findings(root, folder, plain, is_as_listed, imported=job.imported))
+                if not is_aside:
+                    findings.extend(_sample_findings(root, folder, plain, cell, counted))
+        except RawStoreError as error:
+            findings.append(Finding("bad-archive", _relative(root, folder / ARCHIVE), error.message))
+    return _Result(findings, digests, 0 if is_aside else len(samples)), ()
 
 
 def _walk_files(root: Path) -> Iterator[str]:
@@ -115,7 +153,7 @@ def _listed(root: Path) -> tuple[dict[str, str] | None, list[Finding]]:
 def _manifest_findings(
     listed: Mapping[str, str], plain: Set[str], digests: Mapping[str, str], unread: Set[str]
 ) -> Iterator[Finding]:
-    """`digests`: of listed files and of all members of archives. `unread`: archives whose members are not known."""
+    """`unread`: archives whose members are not known."""
     present = {name for name in plain if name != archive_of(name)} | digests.keys()
     for name in sorted(listed.keys() - present):
         if archive_of(name) not in unread:
@@ -186,7 +224,7 @@ def _cell(root: Path, cell_id: str) -> tuple[Cell | None, list[Finding]]:
 
 
 def _sample_findings(
-    root: Path, folder: Path, plain: Path, cell: Cell | None, counted: dict[tuple[str, int, bool], str]
+    root: Path, folder: Path, plain: Path, cell: Cell | None, counted: dict[tuple[int, bool], str]
 ) -> Iterator[Finding]:
     """`counted` has the valid sample of each repeat so far."""
     name = f"{_relative(root, folder)}/sample.json"
@@ -203,8 +241,7 @@ def _sample_findings(
         message = f"marked as {kind}, but its round, {sample.round}, is not: restore it from a copy"
         yield Finding("warmup-differs", name, message)
     if sample.status == "valid":
-        repeat = (folder.parent.name, sample.repeat, sample.warmup)
-        first = counted.setdefault(repeat, name)
+        first = counted.setdefault((sample.repeat, sample.warmup), name)
         if first != name:
             message = f"expected one valid sample of repeat {sample.repeat}, found {first} before: a repeat counts once"
             yield Finding("doubled-sample", name, f"{message}; find out which of them is a copy")

@@ -14,6 +14,7 @@ import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -237,6 +238,7 @@ def compare_raw(raw: Path, known: Signatures) -> tuple[Signatures, list[str]]:
             signatures[name] = signature
         else:
             wrong.append(name)
+    changed = []
     for archive, names in packed.items():
         signature = _signature(f"{raw}/{archive}")
         if signature is None:
@@ -244,9 +246,12 @@ def compare_raw(raw: Path, known: Signatures) -> tuple[Signatures, list[str]]:
             continue
         signatures |= dict.fromkeys(names, signature)
         if any(known.get(name) != signature for name in names):
+            changed.append(archive)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for archive, members in zip(changed, pool.map(lambda name: member_digests(raw / name), changed), strict=True):
             folder = archive.removesuffix(ARCHIVE)
-            found = {f"{folder}{member}": digest for member, digest in member_digests(raw / archive).items()}
-            wrong.extend(name for name in {*found, *names} if found.get(name) != listed.get(name))
+            found = {f"{folder}{member}": digest for member, digest in members.items()}
+            wrong.extend(name for name in {*found, *packed[archive]} if found.get(name) != listed.get(name))
     return signatures, sorted(wrong)
 
 

@@ -87,32 +87,34 @@ def _header(name: str, size: int) -> bytes:
 
 
 class _Unpacker:
-    """The bytes of an xz stream, in pieces of a size that the caller chooses."""
+    """The bytes of an xz stream, unpacked a piece at a time."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY)
+        self._piece = b""
+        self._at = 0
 
-    def piece(self, size: int) -> bytes:
-        while not self._stream.eof:
+    def _is_at_end(self) -> bool:
+        while self._at == len(self._piece) and not self._stream.eof:
             data = self._file.read(_PIECE) if self._stream.needs_input else b""
             if not data and self._stream.needs_input:
                 raise EOFError
-            if found := self._stream.decompress(data, size):
-                return found
-        return b""
+            self._piece, self._at = self._stream.decompress(data, _PIECE), 0
+        return self._at == len(self._piece)
 
     def read(self, size: int) -> Iterator[bytes]:
         while size:
-            found = self.piece(size)
-            if not found:
+            if self._is_at_end():
                 raise EOFError
+            found = self._piece[self._at : self._at + size]
+            self._at += len(found)
             size -= len(found)
             yield found
 
     @property
     def ended(self) -> bool:
-        return not self.piece(1) and not self._stream.unused_data and not self._file.read(1)
+        return self._is_at_end() and not self._stream.unused_data and not self._file.read(1)
 
 
 def members(archive: Path) -> Iterator[tuple[str, Iterable[bytes]]]:
@@ -130,6 +132,7 @@ def members(archive: Path) -> Iterator[tuple[str, Iterable[bytes]]]:
 
 def _members(archive: Path, stream: _Unpacker) -> Iterator[tuple[str, Iterable[bytes]]]:
     last, count, left = "", 0, MAX_BYTES
+    beside = {path.relative_to(archive.parent).as_posix() for path in archive.parent.rglob("*")}
     while any(block := b"".join(stream.read(_BLOCK))):
         prefix, name = (part.partition(b"\0")[0].decode() for part in (block[345:500], block[:100]))
         name, size = f"{prefix}/{name}" if prefix else name, int(block[124:135], 8)
@@ -139,7 +142,7 @@ def _members(archive: Path, stream: _Unpacker) -> Iterator[tuple[str, Iterable[b
             raise _refused(archive, f"{name!r} comes twice or out of order")
         parts = name.split("/")
         leads_away = any(not part or part.startswith(".") for part in parts)
-        if leads_away or name in ("sample.json", ARCHIVE) or (archive.parent / name).exists():
+        if leads_away or name in ("sample.json", ARCHIVE) or name in beside:
             raise _refused(archive, f"{name!r} is no name of a member, or lies beside the archive, too")
         last, count, left = name, count + 1, left - size - _BLOCK
         if count > MAX_MEMBERS or left < 0:

@@ -45,10 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Tables", "Written", "folder_of", "gluster_versions", "load", "write"]
 
-PARALLEL_FROM = 24
-"""So many samples, or `PARALLEL_BYTES` of them, are worth the start of several processes."""
-
 PARALLEL_BYTES = 8 << 20
+"""So much of fewer samples is worth the start of several processes, too."""
 
 BIG_BYTES = 2 << 20
 """A telemetry file of more bytes than this is a job, or several, of its own."""
@@ -218,7 +216,7 @@ def _write(store: RawStore, folder: Path, scheduler: str | None, progress: Progr
             pending[job.name] = 1
             size += sum(int(state.split()[0]) for state in raw.values())
     finished = 0
-    processes = None if len(jobs) >= PARALLEL_FROM or size >= PARALLEL_BYTES else 1
+    processes = None if len(jobs) >= parallel.WORTH_FROM or size >= PARALLEL_BYTES else 1
     results = parallel.run(jobs, work, scheduler=scheduler, processes=processes, library=digests.library_digest)
     for made, more in results:
         part = parts[made.name]

@@ -81,7 +81,7 @@ def test_an_empty_campaign_has_empty_tables(new_store: RawStore) -> None:
 
 def test_parallel_and_serial_agree(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     serial = tables.load(campaign, cache=False)
-    monkeypatch.setattr(tables, "PARALLEL_FROM", 1)
+    monkeypatch.setattr(tables.parallel, "WORTH_FROM", 1)
     parallel = tables.load(campaign, cache=False)
     _same(serial, parallel)
 
@@ -276,7 +276,7 @@ def test_big_telemetry_files_are_read_in_parts_of_their_own(campaign: Path, monk
 
 def test_a_script_without_a_guard_gets_its_tables(campaign: Path, tmp_path: Path) -> None:
     script = tmp_path / "mine.py"
-    begin = "from pathlib import Path\nfrom glusterlab.tables import build as tables\ntables.PARALLEL_FROM = 1\n"
+    begin = "from pathlib import Path\nfrom glusterlab.tables import build as tables\ntables.parallel.WORTH_FROM = 1\n"
     script.write_text(f"{begin}print(len(tables.load(Path({str(campaign)!r})).samples))\n")
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout) == (0, "6\n"), done.stderr
