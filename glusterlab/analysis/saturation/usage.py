@@ -75,18 +75,15 @@ def _machine_busy(busy: pd.DataFrame) -> pd.DataFrame:
     Hosts write their records at moments of their own, and leave some out where the machine is full. A record holds what
     was before it, so at each moment the next one of each host counts, and the last one after that.
     """
-    parts = []
-    for (cell, sample), rows in busy.groupby(["cell_id", "sample"]):
-        total = rows.pivot(index="time_s", columns="host", values="value").bfill().ffill().sum(axis=1)
-        # as far apart as the records of one host, so that a peak is as long as that of other quantities
-        step = float(rows.sort_values("time_s").groupby("host")["time_s"].diff().median())
-        moments = np.floor(total.index.to_numpy(dtype=float) / step) * step
-        shares = total.groupby(moments).mean()
-        parts.append(
-            pd.DataFrame({"cell_id": cell, "sample": sample, "time_s": shares.index, "value": shares.to_numpy()})
-        )
-    found = pd.concat(parts, ignore_index=True) if parts else busy[["cell_id", "sample", "time_s", "value"]]
-    return found.assign(role="machine", host="", quantity="machine_cpu_busy_fraction")
+    sample = ["cell_id", "sample"]
+    wide = busy.pivot(index=[*sample, "time_s"], columns="host", values="value")
+    total = wide.groupby(level=sample).bfill().groupby(level=sample).ffill().sum(axis=1).rename("value").reset_index()
+    apart = busy.sort_values("time_s").groupby([*sample, "host"])["time_s"].diff()
+    # as far apart as the records of one host, so that a peak is as long as that of other quantities
+    steps = apart.groupby([busy[name] for name in sample]).median().rename("step").reset_index()
+    steps = total.merge(steps, on=sample)["step"]
+    moments = total.assign(time_s=np.floor(total["time_s"] / steps) * steps).groupby([*sample, "time_s"])["value"].mean()
+    return moments.reset_index().assign(role="machine", host="", quantity="machine_cpu_busy_fraction")
 
 
 def _await(rows: pd.DataFrame) -> pd.DataFrame:
