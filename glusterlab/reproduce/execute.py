@@ -229,6 +229,8 @@ def _papermill(job: Job) -> Result:
             start_timeout=120,
             execution_timeout=job.cell_timeout,
             on_cell_start=cell_starts,
+            # all is written by then, and a kernel takes most of a second to end by itself
+            shutdown_kernel="immediate",
         )
     except PapermillExecutionError as error:
         message = f"{error.ename}: {error.evalue}".rstrip(": ")
