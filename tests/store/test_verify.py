@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from glusterlab import parallel
 from glusterlab.errors import RawStoreError
 from glusterlab.run.verify import verify
 from glusterlab.store.files import dump_json, file_digest
@@ -101,6 +102,15 @@ def test_each_kind_of_damage_is_told_also_when_the_manifest_was_edited_with_it(
     if relisted is not None:
         _relist(campaign, name)
         assert _found(campaign) == relisted
+
+
+def test_several_processes_find_the_same(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _flip(campaign / SAMPLE / "log.txt")
+    (campaign / f"cells/{CELL}/sample-02/log.txt").unlink()
+    alone = verify(campaign)
+    assert {finding.code for finding in alone} == {"changed-file", "missing-file"}
+    monkeypatch.setattr(parallel, "WORTH_FROM", 1)
+    assert verify(campaign) == alone
 
 
 def test_other_reasons_than_recorded(campaign: Path) -> None:
