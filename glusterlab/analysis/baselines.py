@@ -189,7 +189,7 @@ def rates_table(kinds: pd.DataFrame) -> pd.DataFrame:
         "stated": column("stated", 1 / MEGABYTE),
         "share": column("share_of_stated", 100, "{} %"),
         **({"median × scale": column("full_size_median", 1 / MEGABYTE)} if scaled else {}),
-        "guide": column("published", 1 / MEGABYTE),
+        "published": column("published", 1 / MEGABYTE),
         "data sheet": column("data_sheet", 1 / MEGABYTE),
     }
     return pd.DataFrame(table)

@@ -7,7 +7,7 @@ operation, file size and workers. Samples of different cells are never pooled.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import pandas as pd
@@ -105,19 +105,6 @@ def select(
     if operations:
         rows = rows[rows["operation"].astype(str).isin(operations)]
     return with_series(rows.reset_index(drop=True))
-
-
-def guide_layouts(samples: pd.DataFrame, shapes: Sequence[tuple[str, str, str]], most: int = 2) -> list[str]:
-    """Names of the layouts of a study's shapes (type, geometry, kind); else of `most` others."""
-    columns = ["type", "geometry", "kind"]
-    table = samples[["layout", *columns]].astype(str).drop_duplicates("layout").sort_values("layout", kind="stable")
-    of_shape: dict[tuple[str, ...], str] = {}
-    for name, *shape in table.itertuples(index=False, name=None):
-        of_shape.setdefault(tuple(shape), str(name))
-    if known := [of_shape[shape] for shape in shapes if shape in of_shape]:
-        return known
-    other = table.assign(_again=table.duplicated("type")).sort_values("_again", kind="stable")["layout"]
-    return sorted(str(name) for name in other[:most])
 
 
 def select_nearest(

@@ -433,5 +433,5 @@ def scale_caveats(scales: Iterable[float], *, operations_limited: bool) -> list[
     model = f"A scale model: what was measured is multiplied by its scale ({ratios})."
     caveats = [f"{model} It compares layouts; it cannot say how fast your pool will be."]
     if operations_limited:
-        caveats.append("The disks' operations per second are assumed in it: the guide states none.")
+        caveats.append("The disks' operations per second are assumed in it.")
     return caveats

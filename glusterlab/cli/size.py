@@ -256,11 +256,11 @@ def _limits_note(request: Request) -> str:
     note = (
         f"Limits: a pool is filled to {percent(request.fill_limit)} (an assumption); one server stays below "
         f"{percent(request.max_fault_domain)} of the pool; at least {fewest} servers for replicated volumes and "
-        f"{RECOMMENDED_POOL['disperse']} for dispersed ones (the guide's recommendations)."
+        f"{RECOMMENDED_POOL['disperse']} for dispersed ones (recommended in supermicro-2017)."
     )
     if request.max_fault_domain <= (share := fault_domain(fewest)):
         note += (
-            f" The guide says its {percent(MAX_FAULT_DOMAIN)} of dense servers; here every server is held to the share"
+            f" It limits dense servers alone to {percent(MAX_FAULT_DOMAIN)}; here every server is held to the share"
             f" above. A pool of {fewest} replicated servers, {percent(share)} each, needs --max-fault-domain"
             f" {100 * share + 1:.0f}%."
         )

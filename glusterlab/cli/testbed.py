@@ -39,7 +39,7 @@ def up(
     name: NameOption = "default",
     servers: Annotated[int, typer.Option(help="Servers of the pool.")] = 6,
     clients: Annotated[int, typer.Option(help="Clients, which make the load.")] = 12,
-    disks: Annotated[int, typer.Option(help="Single disks (JBOD) of each server; 24 for the guide's dense one.")] = 12,
+    disks: Annotated[int, typer.Option(help="Single disks (JBOD) of each server; 24 for a dense server.")] = 12,
     arrays: Annotated[int, typer.Option(help="RAID 6 arrays of each server, each modelled as one device.")] = 1,
     scale: Annotated[
         float, typer.Option(help="How much slower disks and links are for large files; 200 means 1:200.")

@@ -20,7 +20,7 @@ from urllib.parse import quote
 import jinja2
 
 from glusterlab.errors import GlusterlabError
-from glusterlab.figures.names import GUIDE, PAGE, PICTURES, OutputName, output_files
+from glusterlab.figures.names import COMMON_PREFIXES, PAGE, PICTURES, OutputName, output_files
 from glusterlab.figures.tables import Table
 from glusterlab.spec.studies import NO_STUDY, Study, load_study, no_study, study_folder
 from glusterlab.spec.yaml import load_yaml
@@ -84,7 +84,7 @@ def collect(
     made_by: Mapping[str, str],
     earlier: Collection[str] = (),
     shown: Mapping[str, tuple[str, bool]] = MappingProxyType({}),
-    outputs: Mapping[str, str] = GUIDE,
+    outputs: Mapping[str, str] = COMMON_PREFIXES,
 ) -> tuple[list[Figure], list[NotMeasured]]:
     """The figures and tables in a folder, and those that were not measured: by number, then the project's own.
 

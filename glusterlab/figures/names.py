@@ -17,8 +17,8 @@ from glusterlab.spec.studies import PREFIX_FORM
 
 PICTURES = ("svg", "png")
 PAGE = "html"
-GUIDE = {"F": "fig", "T": "tab"}
-"""Prefixes of the names that notebooks for any study give, too."""
+COMMON_PREFIXES = {"F": "fig", "T": "tab"}
+"""Prefixes of names by the letters of their labels, in notebooks that run on any study."""
 
 _NAME = re.compile(
     rf"(?:extra|(?!(?:fig|tab)\d-)(?P<kind>{PREFIX_FORM})(?P<number>\d{{1,3}}))-(?P<slug>[a-z0-9.+()-]+)"
@@ -35,7 +35,7 @@ class OutputName:
     slug: str
 
     @classmethod
-    def parse(cls, name: str, outputs: Mapping[str, str] = GUIDE) -> Self | None:
+    def parse(cls, name: str, outputs: Mapping[str, str] = COMMON_PREFIXES) -> Self | None:
         """A name parsed, None when it is not of this form; `outputs` are the study's prefixes by their letters."""
         match = _NAME.fullmatch(name)
         if match is None:

@@ -119,7 +119,7 @@ def shown(value: str) -> str:
 
 _UNITS = {"_bytes_per_s": ("MB/s", 1e-6), "_per_s": ("1/s", 1.0), "_s": ("s", 1.0)}
 """What a column's suffix says of its unit, and the factor to it."""
-_NAMES = {"series": "layout", "nominal_file_size_bytes": "file size", "published": "guide"}
+_NAMES = {"series": "layout", "nominal_file_size_bytes": "file size"}
 
 
 def readable(table: pd.DataFrame, unit: str = "", factor: float = 1.0) -> pd.DataFrame:

@@ -28,7 +28,7 @@ def draw_rates(figure: Frame, places: pd.DataFrame, *, operations: Sequence[str]
     shown = [name for name in operations if (places["operation"] == name).any()]
     scaled = bool((places["scale"] != 1).any())
     thing = str(places["what"].iloc[0])
-    figure.key = _key(places, guide=True)
+    figure.key = _key(places)
     figure.subtitle = [
         f"A dot is one {thing}, or one server's mean where several worked at once: the median of n samples.",
         *(["Everything is times the scale of its model: what the full size would show."] if scaled else []),
@@ -59,7 +59,7 @@ def draw_links(figure: Frame, places: pd.DataFrame) -> None:
     share = 100 * places["rate_bytes_per_s"].astype(float) / places["stated_bytes_per_s"].astype(float)
     low, high = float(share.min()), max(100.0, float(share.max()))
     start = 0.0 if low < 60 else 5 * math.floor((low - 2) / 5)
-    figure.key = _key(places, guide=False)
+    figure.key = _key(places)
     figure.subtitle = [
         "A dot is one direction between two hosts while all hosts talk in pairs: the median of n samples.",
         "Payload of one TCP stream: headers take some per cent of a link's rate.",
@@ -137,20 +137,16 @@ def _name_rows(axes: Axes, rows: pd.DataFrame) -> None:
     marks.rows_axis(axes, labels, top=-0.5, below=0.5)
 
 
-def _key(places: pd.DataFrame, *, guide: bool) -> list[Line2D]:
-    known = [name for name in ("stated", "published", "data_sheet") if places[f"{name}_bytes_per_s"].notna().any()]
+def _key(places: pd.DataFrame) -> list[Line2D]:
     hollow: dict[str, Any] = {"markersize": 6, "markerfacecolor": "white", "markeredgecolor": INK}
-    key = [
-        marks.key_mark("o", "one place", color=_DOT, markersize=3.5),
-        marks.key_mark("|", "median", markersize=9, markeredgewidth=1.6),
-    ]
-    if "stated" in known:
-        key.append(Line2D([], [], color=INK, linewidth=0.9, linestyle=_DASHES, label="cluster.yaml"))
-    if guide and "published" in known:
-        key.append(marks.key_mark("D", "the guide's", **hollow))
-    if guide and "data_sheet" in known:
-        key.append(marks.key_mark("v", "data sheet", **hollow))
-    return key
+    known = {
+        "rate": marks.key_mark("o", "one place", color=_DOT, markersize=3.5),
+        "median": marks.key_mark("|", "median", markersize=9, markeredgewidth=1.6),
+        "stated": Line2D([], [], color=INK, linewidth=0.9, linestyle=_DASHES, label="cluster.yaml"),
+        "published": marks.key_mark("D", "published", **hollow),
+        "data_sheet": marks.key_mark("v", "data sheet", **hollow),
+    }
+    return [mark for name, mark in known.items() if name == "median" or places[f"{name}_bytes_per_s"].notna().any()]
 
 
 def _ends(places: pd.DataFrame) -> tuple[float, float]:

@@ -26,8 +26,8 @@ from glusterlab.units import format_size
 
 _GROUP = 0.8
 """Share of the step between two sizes that all series of a size may take."""
-_GUIDE_SHIFT, _DOT_SHIFT = 0.016, 0.015
-"""Shares of the axis by which the guide's number is left of a mean and the samples are right of it, to hide nothing."""
+_STATED_SHIFT, _DOT_SHIFT = 0.016, 0.015
+"""Shares of the axis by which a published number is left of a mean and the samples are right of it, to hide nothing."""
 _SMALL = 0.04
 """Share of the axis below which a mean has its number beside it."""
 
@@ -77,14 +77,8 @@ class SizeAxis:
         axes.grid(axis="y")
 
 
-def name_guide(axes: Axes, text: str, at: tuple[float, float], colour: str = INK) -> None:
-    """Words to the left of a diamond."""
-    style = {"ha": "right", "va": "center", "linespacing": 1.0, "color": colour, "bbox": marks.behind(pad=0.3)}
-    marks.words(axes, text, at, (-6, 0), zorder=3, **style)
-
-
 def draw_sizes(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: float) -> None:
-    """Rows of `efficiency` of one operation: mean, 95 % interval, samples, the guide's number as a hollow diamond."""
+    """Rows of `efficiency` of one operation: mean, 95 % interval, samples, the published number as a hollow diamond."""
     for name, rows in table.groupby("series", sort=True):
         rows = rows.sort_values("nominal_file_size_bytes")
         style = row_style(rows.iloc[0])
@@ -97,15 +91,8 @@ def draw_sizes(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: float) 
         axes.plot(*line, color=style.colour, marker=style.marker, label=name, **access_style(rows.iloc[0]))
         for at, value in zip(places, rows["published"].astype(float) * factor / rows["scale"], strict=True):
             if value == value:
-                at -= _GUIDE_SHIFT * sizes.length
-                marks.diamond(axes, at, value, colour=style.colour)
-                name_guide(axes, "guide", (at, value))
-    _draw_guide_lines(axes, table, sizes, factor)
-    sizes.draw(axes)
-
-
-def _draw_guide_lines(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: float) -> None:
-    """Numbers that the guide states for no layout of its list: a line over all series of that size."""
+                marks.diamond(axes, at - _STATED_SHIFT * sizes.length, value, colour=style.colour)
+    # of no one layout: a line over all series of that size
     values = table["published_any"].astype(float) * factor / table["scale"].astype(float)
     found = zip(table["nominal_file_size_bytes"], values, strict=True)
     for size, value in sorted({(float(size), value) for size, value in found if value == value}):
@@ -113,6 +100,7 @@ def _draw_guide_lines(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: 
         axes.hlines(value, end - _GROUP, end, color=INK, linewidth=0.9, linestyle=marks.DASHED)
         text = ANY_LAYOUT.replace(", ", ",\n")
         marks.words(axes, text, (end, value), (2, 0), ha="left", va="center", linespacing=1.0, color=INK)
+    sizes.draw(axes)
 
 
 def draw_by_file_size(figure: Frame, table: pd.DataFrame, sizes: Iterable[int], *, unit: str, factor: float) -> None:
@@ -126,12 +114,12 @@ def draw_by_file_size(figure: Frame, table: pd.DataFrame, sizes: Iterable[int], 
     ]
     if table["published"].notna().any():
         side = ", on the right axis" if shown.two_axes else ""
-        figure.subtitle.append(f"Hollow diamond: the guide's number for that layout{side}.")
+        figure.subtitle.append(f"Hollow diamond: the published number for that layout{side}.")
     axes, sizes_axis = figure.panel(), SizeAxis(sizes, table)
     draw_sizes(axes, shown.table, sizes_axis, factor)
     stated = shown.table[["published", "published_any"]].astype(float).max(axis=1)
-    guide = (stated / shown.table["scale"].astype(float)).max()
-    axes.set_ylim(0, max(top_of(shown.table, factor), 0 if guide != guide else guide * factor * 1.1))
+    most = (stated / shown.table["scale"].astype(float)).fillna(0).max() * factor * 1.1
+    axes.set_ylim(0, max(top_of(shown.table, factor), most))
     # means that are too near to 0 to be read from the axis have their number
     small = shown.table[shown.table["mean"] * factor < _SMALL * axes.get_ylim()[1]]
     for number, row in small.iterrows():

@@ -55,7 +55,7 @@ def _draw_published(axes: Axes, rows: pd.DataFrame, factor: float) -> Line2D | N
     full = float(stated.iloc[0]) * factor
     ends = [float(rows["workers"].min()) / 1.2, float(rows["workers"].max()) * 1.2]
     colour, dots = row_style(rows.iloc[0]).colour, (0, (1, 1.8))
-    label = f"guide {rows['geometry'].iloc[0]}:\n{full:,.0f}"
+    label = f"published\n{rows['geometry'].iloc[0]}: {full:,.0f}"
     level = [full / float(rows["scale"].iloc[0])] * 2
     (line,) = axes.plot(ends, level, color=colour, lw=1.3, ls=dots, zorder=1.4, label=label)
     return line
@@ -86,7 +86,7 @@ def _draw_panel(
         more = " and more" if known["series"].nunique() > 1 else ""
         text = f"limit {float(least['limit']) * factor:,.0f}{more} ({least['limit_part']}), beyond this axis"
         axes.text(0.02, 0.98, text, transform=axes.transAxes, va="top", fontsize=6.8, color=GREY)
-    # one for all series of a layout: the guide knows neither scales nor options
+    # one for all series of a layout: a study knows neither scales nor options
     for _, layout in rows.groupby("geometry", sort=True, observed=True):
         extras += [_draw_published(axes, layout, factor)]
     return [*named, *((line, str(line.get_label())) for line in extras if line is not None)]
@@ -149,17 +149,16 @@ def draw_workers_and_limits(
     far = {
         name for name, rows in drawn.groupby("_family") if rows["limit"].max() * factor > _FAR * top_of(rows, factor)
     }
-    # names in the fullest panel: of each series, of its limit, and of what the guide states
-    panels = drawn.assign(guide=drawn["geometry"].where(stated.notna())).groupby(
-        ["_family", "operation"], observed=True
-    )
-    labels = int((2 * panels["series"].nunique() + panels["guide"].nunique()).max())
+    # names in the fullest panel: of each series, of its limit, and of what is published
+    drawn["_stated"] = drawn["geometry"].where(stated.notna())
+    counts = drawn.groupby(["_family", "operation"], observed=True)[["series", "_stated"]].nunique()
+    labels = int((2 * counts["series"] + counts["_stated"]).max())
     series = drawn.drop_duplicates(["operation", "series"])
     # a key cannot tell series apart that are drawn alike, such as two scales of a layout
     alike = series.duplicated(["operation", "type", "geometry", "kind", "access"]).any()
     labelled = bool(labels <= _MOST_LABELS or alike)
     height = max(_ROW_IN, labels * 2 * _LINE_IN * _SPACING + 0.15) if labelled else _ROW_IN
-    level = "Dotted: the most that the guide states for that layout: its number per disk times the disks"
+    level = "Dotted: the most that is published for that layout: the number per disk times the disks"
     lacking = f", or n below {MIN_SAMPLES}" if (table["n"] < MIN_SAMPLES).any() else ""
     figure.subtitle = [
         f"Mean of n samples; line: {interval_words(table)}; dots beside it: the samples.",
@@ -171,7 +170,7 @@ def draw_workers_and_limits(
         *note.splitlines(),
     ]
     figure.key = [] if labelled else layout_key(table)
-    room = 1.35 * 8 if labelled else 1.35
+    room = 1.35 * 10 if labelled else 1.35
     height_in = height * len(families) + 0.55
     grid = figure.panels_by_workers(len(families), len(operations), table["workers"], height=height_in, room=room)
     for number, (line, name) in enumerate(zip(grid, families, strict=True)):

@@ -1,4 +1,4 @@
-"""Releases against each other: bars with intervals, as the guide's figure 55, and all cells as a forest plot."""
+"""Releases against each other: bars with intervals, (F55), and all cells as a forest plot."""
 
 from __future__ import annotations
 

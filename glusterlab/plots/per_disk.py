@@ -1,4 +1,4 @@
-"""Bars of throughput per disk by layout, the guide's efficiency figures (F11-F13, F24, F25)."""
+"""Bars of throughput per disk by layout (F11-F13, F24, F25)."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from glusterlab.units import short_number
 BAR_IN, PANEL_IN = 0.38, 0.30
 RISING = "\N{UPWARDS ARROW}"
 """Stands behind the worker count where the curve still rises."""
-ANY_LAYOUT = "guide, for any layout"
+ANY_LAYOUT = "published, for any layout"
 
 
 def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | None = None) -> None:
-    """A bar per row of `efficiency`: mean, 95 % interval, samples as circles, the guide's number."""
+    """A bar per row of `efficiency`: mean, 95 % interval, samples as circles, the published number."""
     for place, row in enumerate(rows.to_dict("records")):
         marks.bar(axes, place, row["mean"] * factor, row_style(row))
         values = split_values(row["values"], factor)
         axes.plot(values, [place] * len(values), "o", ms=2.6, mfc="white", mec=INK, mew=0.5, zorder=3)
         marks.interval_on_bar(axes, place, row["low"] * factor, row["high"] * factor)
-        guide = row["published"] * factor / row["scale"]
-        if guide == guide:
-            marks.diamond(axes, guide, place, zorder=4)
-            marks.words(axes, "guide", (guide, place), (0, 7), va="bottom", color=INK, bbox=marks.behind(), zorder=5)
+        stated = row["published"] * factor / row["scale"]
+        if stated == stated:
+            marks.diamond(axes, stated, place, zorder=4)
+            marks.words(axes, "published", (stated, place), (-4, 8), ha="left", bbox=marks.behind(), zorder=5)
         text = short_number(row["mean"] * factor)
         if row["scale"] != 1:
             text += f"  (× {row['scale']:g}: {short_number(row['full_size_mean'] * factor)})"
         marks.words_at_right(
             axes, place, f"{text}, {worker_count(row['workers'])}" + f" {RISING}" * row["still_rising"]
         )
-    # of no layout of the guide's list: over the bars of all that it may be of
-    stated = (rows["published_any"].astype(float) / rows["scale"].astype(float)).to_numpy() * factor
-    for value in sorted(set(stated[~np.isnan(stated)])):
-        places = np.flatnonzero(stated == value)
+    # of no one layout: over the bars of all that it may be of
+    of_any = (rows["published_any"].astype(float) / rows["scale"].astype(float)).to_numpy() * factor
+    for value in sorted(set(of_any[~np.isnan(of_any)])):
+        places = np.flatnonzero(of_any == value)
         top = -0.62 if places[0] == 0 else places[0] - 0.45
         axes.vlines(value, top, places[-1] + 0.45, color=INK, linewidth=0.9, linestyle=marks.DASHED, zorder=2.5)
         marks.words(axes, ANY_LAYOUT, (value, top), (3, 0), ha="left", va="bottom", color=INK, annotation_clip=False)
@@ -49,10 +49,8 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | 
 def right_end(summary: pd.DataFrame, factor: float) -> float:
     """End of the axis of bars: beyond all that is drawn, with room for the numbers."""
     samples = [value for values in summary["values"] for value in split_values(values)]
-    scale = summary["scale"].astype(float)
-    guide = [*(summary["published"].astype(float) / scale), *(summary["published_any"].astype(float) / scale)]
-    ends = np.array([*samples, *summary["high"].astype(float), *guide], dtype=float)
-    return float(np.nanmax(ends)) * factor * 1.75
+    stated = summary[["published", "published_any"]].astype(float).max(axis=1) / summary["scale"].astype(float)
+    return float(np.nanmax([*samples, *summary["high"].astype(float), *stated])) * factor * 1.75
 
 
 def draw_per_disk(figure: Frame, table: pd.DataFrame, *, unit: str, factor: float) -> None:
@@ -76,10 +74,8 @@ def bars_note(table: pd.DataFrame, *, second_axis: bool) -> list[str]:
     """How to read the bars, the arrow and the diamond, where they are."""
     first, second = f"Over all disks of the pool, {best_count(table)}.", "Bar: mean; small circles: the n samples."
     lines = [f"{first} {second}"] if len(first) + len(second) < 110 else [first, second]
-    guide = ""
-    if table["published"].notna().any():
-        guide = " Hollow diamond: the guide's number" + (", on the lower axis." if second_axis else ".")
-    lines.append(f"Line: {interval_words(table)}.{guide}")
+    diamond = f" Hollow diamond: the published number{', on the lower axis' * second_axis}."
+    lines.append(f"Line: {interval_words(table)}.{diamond * bool(table['published'].notna().any())}")
     if table["still_rising"].astype(bool).any():
         lines.append(f"{RISING}: throughput still rose at the most workers that were measured, so it is a lower bound.")
     return lines

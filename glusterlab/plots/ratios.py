@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,7 +11,7 @@ from matplotlib.axes import Axes
 from glusterlab.analysis.select import operations_of
 from glusterlab.analysis.words import best_count
 from glusterlab.plots import marks
-from glusterlab.plots.by_file_size import SizeAxis, name_guide
+from glusterlab.plots.by_file_size import SizeAxis
 from glusterlab.plots.per_disk import BAR_IN, PANEL_IN, bars_note, draw_bars, right_end
 from glusterlab.plots.style import GREY, INK, Frame, access_style, comparable, interval_words, layout_key, row_style
 from glusterlab.stats import INSUFFICIENT, MIN_SAMPLES
@@ -33,7 +34,7 @@ def _ratio_text(row: pd.Series) -> str:
 
 
 def draw_ratios(axes: Axes, rows: pd.DataFrame) -> None:
-    """Rows of `server_advantage` that have a ratio: point and interval, the guide's number as a hollow diamond."""
+    """Rows of `server_advantage` that have a ratio: point and interval, the published number as a hollow diamond."""
     for place, (_, row) in enumerate(rows.iterrows()):
         if not math.isnan(row["ratio_low"]):
             axes.hlines(place, row["ratio_low"], row["ratio_high"], color=INK, linewidth=1.2)
@@ -41,7 +42,7 @@ def draw_ratios(axes: Axes, rows: pd.DataFrame) -> None:
         stated = float(row["published_ratio"])
         if not math.isnan(stated):
             marks.diamond(axes, stated, place, width=1.0, zorder=2.5)
-            marks.words(axes, f"guide {stated:.2f}", (stated, place), (0, 6), va="bottom")
+            marks.words(axes, f"published {stated:.2f}", (stated, place), (-4, 8), ha="left")
         marks.words_at_right(axes, place, _ratio_text(row), zorder=4)
     axes.axvline(1, color=GREY, linewidth=0.8, zorder=1)
     ends = [*rows["ratio_low"].dropna(), *rows["ratio_high"].dropna(), *rows["published_ratio"].dropna(), 1.0]
@@ -60,7 +61,7 @@ def draw_server_advantage(figure: Frame, table: pd.DataFrame, *, unit: str, fact
         *bars_note(table, second_axis=shown.two_axes),
         *shown.note,
         "Bottom: how many times as much a disk yields in a standard server; a ratio needs no scale."
-        + (" Hollow diamond: the guide's." if ratios["published_ratio"].notna().any() else ""),
+        + (" Hollow diamond: published." if ratios["published_ratio"].notna().any() else ""),
     ]
     height = sum(heights) + len(heights) * PANEL_IN + 0.95 + 0.45 * shown.two_axes
     *grid, bottom = figure.panels(len(heights), height=height, height_ratios=heights)[:, 0]
@@ -88,9 +89,7 @@ def draw_gap(figure: Frame, table: pd.DataFrame, sizes: list[int]) -> None:
         + (f" Hollow mark: {INSUFFICIENT}." if (table["ratio_n"] < MIN_SAMPLES).any() else ""),
     ]
     if table["published_ratio"].notna().any():
-        figure.subtitle.append(
-            "Hollow diamond: from two numbers that the guide states; of 4 MB writes it states one for any layout."
-        )
+        figure.subtitle.append("Hollow diamond: from two published numbers; a number for any layout is taken for each.")
     axes, sizes_axis = figure.panel(), SizeAxis(sizes, table)
     for name, rows in table.groupby("series", sort=True):
         rows = rows.sort_values("nominal_file_size_bytes")
@@ -100,7 +99,8 @@ def draw_gap(figure: Frame, table: pd.DataFrame, sizes: list[int]) -> None:
             if not math.isnan(stated):
                 at -= 0.012 * sizes_axis.length
                 marks.diamond(axes, at, stated, colour=style.colour, size=6.5)
-                name_guide(axes, f"guide\n{stated:.2f}", (at, stated), style.colour)
+                beside: dict[str, Any] = {"ha": "right", "va": "center", "bbox": marks.behind(pad=0.3), "zorder": 3}
+                marks.words(axes, f"{stated:.2f}", (at, stated), (-6, 0), color=style.colour, **beside)
         axes.vlines(places, rows["ratio_low"], rows["ratio_high"], color=style.colour, linewidth=1.1)
         axes.plot(*sizes_axis.line(rows, rows["ratio"]), color=style.colour, ls=other.get("linestyle", "-"), label=name)
         for at, value, low in zip(places, rows["ratio"], rows["ratio_low"], strict=True):

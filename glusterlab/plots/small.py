@@ -41,7 +41,7 @@ def draw_capacity(figure: Frame, table: pd.DataFrame, *, disk: str, stated: floa
             axes.plot([start, start], [place - 0.72, place + 0.28], color=INK, linewidth=1, linestyle=(0, (3, 2)))
             text = f"{gain:+,.0f} TB usable"
             if stated is not None and place == 1:
-                text += f" (guide: {stated / 1e12:+,.0f} TB)"
+                text += f" (published: {stated / 1e12:+,.0f} TB)"
             side = {"ha": "right" if gain < 0 else "left", "va": "center", "fontsize": 8, "fontweight": "bold"}
             marks.words(axes, text, (start, place - 0.36), (-4 if gain < 0 else 4, 0), **side)
     marks.rows_axis(axes, [str(name) for name in table["series"]], top=-0.5, below=0.5)
@@ -93,7 +93,7 @@ def draw_file_sizes(figure: Frame, table: pd.DataFrame) -> None:
     heights = [max(1, len(rows)) for _, rows in table.groupby("label", sort=False)]
     figure.subtitle = ["As campaign.yaml asks for them; a dotted line joins what is written to what it stands for."]
     figure.key = [
-        marks.key_mark("o", "the guide's size"),
+        marks.key_mark("o", "published size"),
         Line2D([], [], color=GREY, label="logarithmic line"),
         marks.key_mark("s", "written in this campaign", color=_HERE, markersize=7, markerfacecolor="none"),
     ]

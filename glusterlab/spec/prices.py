@@ -102,7 +102,7 @@ class PricedServer(SpecModel):
     """A server as it is bought, with the quantity of each part."""
 
     model: Text
-    source: Source = Field(description="where the parts come from, such as table 3 of the guide")
+    source: Source = Field(description="where the parts come from, such as table 3 of a study")
     data_disks: DataDisks
     parts: dict[Part, Quantity] = Field(min_length=1)
 

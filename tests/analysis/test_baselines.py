@@ -94,10 +94,10 @@ def test_kinds_have_median_ends_and_shares() -> None:
 
 def test_the_table_is_text_with_units_and_has_scales_only_where_there_are_some() -> None:
     table = rates_table(rates_by_kind(places()))
-    columns = ["scale model", "what", "stated", "share", "median × scale", "guide", "data sheet"]
+    columns = ["scale model", "what", "stated", "share", "median × scale", "published", "data sheet"]
     expected = ["large-file, 1:200", "each of 2 disks at once, jbod", "1.02", "92.7 %", "190", "205", "226"]
     assert table[columns].iloc[2].tolist() == expected
-    assert table.iloc[3]["guide"] == ""
+    assert table.iloc[3]["published"] == ""
     real = [rates("brick", "jbod", "write", {"s1:/b/d1": 200 * MB}, scale=1.0)]
     columns = rates_table(rates_by_kind(place_rates(real, make_cluster(), "b", GUIDE))).columns
     assert not {"scale model", "median × scale"} & set(columns)

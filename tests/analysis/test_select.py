@@ -4,10 +4,9 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis import select, summarise
-from glusterlab.analysis.select import SUMMARY, guide_layouts, select_nearest, size_note, split_values
+from glusterlab.analysis.select import SUMMARY, select_nearest, size_note, split_values
 from glusterlab.errors import DataError
 from tests.conftest import build_samples
-from tests.guide_pools import pools
 
 GIB = 2**30
 
@@ -91,13 +90,3 @@ def test_the_nearest_size_has_a_curve() -> None:
     drawn = select_nearest(more, **wanted)
     assert set(drawn["nominal_file_size_bytes"]) == {128 * GIB}
     assert size_note(more, drawn, 128 * GIB) == "Drawn here: files of 128 GiB."
-
-
-def test_the_guides_layouts_are_drawn_where_they_are_there() -> None:
-    shapes = [("replicate", "6x2", "raid6"), ("disperse", "24x(4+2)", "jbod")]
-    samples = pools()
-    assert guide_layouts(samples, shapes) == ["replicate-6x2-raid6-dense", "disperse-24x6-jbod-dense"]
-    standard = samples[samples["server_model"] == "standard"]
-    # three are there: one of each type
-    assert guide_layouts(standard, shapes) == ["disperse-12x6-jbod", "replicate-3x2-raid6"]
-    assert guide_layouts(samples.iloc[:0], shapes) == []

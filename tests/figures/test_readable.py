@@ -46,10 +46,10 @@ def test_a_readable_table_has_units_in_its_head_and_intervals_in_its_cells(large
     table = efficiency_of(large_samples[large_samples["type"].astype(str) == "disperse"])
     columns = ["operation", "nominal_file_size_bytes", "series", "scale", "mean", "low", "high", "published"]
     shown = readable(table[columns], "MB/s per disk", 1e-6)
-    units = ["mean, MB/s per disk", "guide, MB/s per disk"]
+    units = ["mean, MB/s per disk", "published, MB/s per disk"]
     assert list(shown) == ["operation", "file size", "layout", "scale", *units]
     first = shown.iloc[0]
-    assert (first["file size"], first["scale"], first["guide, MB/s per disk"]) == ("4 GiB", "1:200", "83.7")
+    assert (first["file size"], first["scale"], first["published, MB/s per disk"]) == ("4 GiB", "1:200", "83.7")
     row = table.iloc[0]
     mean, low, high = (f"{row[name] * 1e-6:.3f}" for name in ("mean", "low", "high"))
     assert first["mean, MB/s per disk"] == f"{mean} ({low} to {high})"

@@ -75,9 +75,9 @@ def test_disks_are_drawn_times_the_scale_in_order_of_rate() -> None:
 def test_the_guide_the_data_sheet_and_the_cluster_file_are_marked() -> None:
     figure = on(draw_rates, disks())
     assert [(marked(axes, "D")[0][0], marked(axes, "v")[0][0]) for axes in figure.axes] == [(205, 226), (212, 226)]
-    assert {"the guide's", "data sheet", "cluster.yaml"} <= {text.get_text() for text in texts(figure)}
+    assert {"published", "data sheet", "cluster.yaml"} <= {text.get_text() for text in texts(figure)}
     plain = disks().assign(published_bytes_per_s=float("nan"), data_sheet_bytes_per_s=float("nan"))
-    assert not {"the guide's", "data sheet"} & {text.get_text() for text in texts(on(draw_rates, plain))}
+    assert not {"published", "data sheet"} & {text.get_text() for text in texts(on(draw_rates, plain))}
 
 
 def test_the_footer_is_of_the_baseline_and_not_of_the_campaign() -> None:

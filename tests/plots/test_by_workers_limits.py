@@ -97,14 +97,14 @@ def test_what_the_guide_states_per_disk_is_a_level_of_its_layout() -> None:
     figure = drawn(draw_by_workers, with_published_totals(curves(), NUMBERS), **MB)
     for operation, total in (("write", 83.68 * 72), ("read", 108.07 * 72)):
         axes = titled(figure)[f"{operation}, disperse on JBOD"]
-        (level,) = [line for line in axes.get_lines() if str(line.get_label()).startswith("guide")]
+        (level,) = [line for line in axes.get_lines() if str(line.get_label()).startswith("published")]
         assert np.asarray(level.get_ydata()) * 200 == pytest.approx([total, total])
-        assert level.get_label() == f"guide 12x(4+2):\n{total:,.0f}"
+        assert level.get_label() == f"published\n12x(4+2): {total:,.0f}"
         assert axes.get_ylim()[1] * 200 > total
-    assert words(figure).count("guide 12x(4+2)") == 2
-    assert "its number per disk times the disks, on the right axis" in words(figure)
+    assert words(figure).count("published\n12x(4+2)") == 2
+    assert "the number per disk times the disks, on the right axis" in words(figure)
     bare = drawn(draw_by_workers, curves(), **MB)
-    assert "guide" not in words(bare)
+    assert "published" not in words(bare)
 
 
 def test_two_scales_of_one_size_are_drawn_at_full_size() -> None:
@@ -117,7 +117,7 @@ def test_two_scales_of_one_size_are_drawn_at_full_size() -> None:
     # a key could not tell two scales apart: every line has its name, and the guide's level is drawn once
     assert not figure.legends
     assert_stacked(axes, 9)
-    (level,) = [line for line in axes.get_lines() if str(line.get_label()).startswith("guide")]
+    (level,) = [line for line in axes.get_lines() if str(line.get_label()).startswith("published")]
     assert np.asarray(level.get_ydata()) == pytest.approx([83.68 * 72] * 2)
     for scale in (200, 400):
         ((_, y),) = lines_of(axes, f"disperse 12x(4+2), JBOD, 1:{scale}")

@@ -34,7 +34,7 @@ def test_per_disk_draws_bars_and_the_guide_on_the_scaled_axis(per_disk: pd.DataF
     write = figure.axes[0]
     assert [bar.get_width() for bar in write.patches] == pytest.approx([28 / 72, 18 / 72])
     assert marked(write, "D")[0][0] * 200 == pytest.approx(83.68)
-    assert_says(figure, "guide", "(× 200: 77.8), 48 workers")
+    assert_says(figure, "published", "(× 200: 77.8), 48 workers")
 
 
 def test_one_sample_has_a_bar_without_interval(make_samples: Make) -> None:

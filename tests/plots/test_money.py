@@ -43,7 +43,7 @@ def test_capacity_bars_have_the_lengths_of_their_parts() -> None:
     # parts of one bar follow each other up to the raw capacity
     assert [round(bar.get_x() + bar.get_width()) for bar in bars(axes)] == [180, 360, 432, 288, 432]
     shown = words(figure)
-    for part in ("+108 TB usable (guide: +108 TB)", "not measured", "6 servers × 12 disks of 6 TB"):
+    for part in ("+108 TB usable (published: +108 TB)", "not measured", "6 servers × 12 disks of 6 TB"):
         assert part in shown
     assert "n = " not in shown
 

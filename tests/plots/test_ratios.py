@@ -39,7 +39,7 @@ def test_both_servers_have_bars_and_their_ratio_has_its_interval_and_the_guides(
     assert [tick.get_text() for tick in write.get_yticklabels()] == ["standard, 12x(4+2)", "dense, 24x(4+2)"]
     assert [x for x, _ in marked(ratio, "o")] == pytest.approx([83.68 / 46, 108 / 64.7])
     assert [x for x, _ in marked(ratio, "D")] == [1.82, 1.67]
-    assert_says(figure, "guide 1.82", "1.82 (1.7", "× 200: as the full-size pool would show")
+    assert_says(figure, "published 1.82", "1.82 (1.7", "× 200: as the full-size pool would show")
     assert write.get_xlim() == read.get_xlim()
 
 
@@ -48,13 +48,13 @@ def test_too_few_samples_have_no_point_but_the_guides_ratio() -> None:
     ratio = figure.axes[2]
     assert not marked(ratio, "o")
     assert words(figure).count("insufficient n (n = 2)") == 2
-    assert "guide 1.67" in words(figure)
+    assert "published 1.67" in words(figure)
 
 
 def test_without_a_stated_ratio_no_diamond_is_promised() -> None:
     table = advantage().assign(published_ratio=float("nan"), published=float("nan"))
     figure = drawn(draw_server_advantage, table, provenance=REAL, **MB)
-    assert "guide" not in words(figure)
+    assert "published" not in words(figure)
     assert not [diamond for axes in figure.axes for diamond in marked(axes, "D")]
 
 
@@ -120,7 +120,7 @@ def test_a_number_for_any_layout_is_a_line_over_all_bars() -> None:
     assert top[1] < 0
     assert bottom[1] > 1
     assert not [lines for lines in read.collections if dashed(lines)]
-    assert words(figure).count("guide, for any layout") == 1
+    assert words(figure).count("published, for any layout") == 1
 
 
 def test_a_curve_that_still_rises_has_an_arrow(make_samples: Make) -> None:
@@ -142,7 +142,7 @@ def test_a_number_for_any_layout_is_a_line_over_all_series_of_its_size() -> None
     ((start, end),) = segments
     assert (start[1], end[1]) == pytest.approx((5.44 * (4 << 20) / 1e6,) * 2)
     assert start[0] < 1 < end[0]
-    assert words(figure).count("guide,\nfor any layout") == 1
+    assert words(figure).count("published,\nfor any layout") == 1
     read = drawn(draw_by_file_size, table[table["operation"] == "read"], SIZES, **MB)
     assert "for any layout" not in words(read)
 
@@ -156,11 +156,11 @@ def test_the_gap_of_the_guides_numbers_is_marked_as_derived() -> None:
     figure = drawn(draw_gap, gap, SIZES)
     ((_, stated),) = marked(figure.axes[0], "D", 6.5)
     assert stated == pytest.approx(108.07 / 83.68)
-    assert_says(figure, "guide\n1.29", "from two numbers that the guide states", "95 % interval of the ratio")
+    assert_says(figure, "1.29", "from two published numbers", "95 % interval of the ratio")
     low, high = figure.axes[0].get_ylim()
     assert low < 1.29 < high
     none = drawn(draw_gap, gap.assign(published_ratio=float("nan")), SIZES)
-    assert "guide" not in words(none)
+    assert "published" not in words(none)
 
 
 def test_two_scales_of_one_size_stand_on_one_axis_at_full_size() -> None:

@@ -18,7 +18,7 @@ from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.saturation.usage import telemetry_by_cell
 from glusterlab.analysis.scaling import scaling_fits
 from glusterlab.analysis.scaling_table import DRAWN, with_fit
-from glusterlab.analysis.select import guide_layouts, layout_label, select, select_nearest, size_note, summarise
+from glusterlab.analysis.select import layout_label, select, select_nearest, size_note, summarise
 from glusterlab.units import format_size
 
 if TYPE_CHECKING:
@@ -112,8 +112,9 @@ def choose_studies(
         candidates = select(samples, tool=study.tool)
         of_type = candidates[candidates["type"].astype(str) == study.type]
         of_kind = of_type[of_type["kind"].astype(str) == study.kind]
-        near = guide_layouts(of_type if of_kind.empty else of_kind, [(study.type, study.geometry, study.kind)], most=1)
-        layout = [wanted] if wanted else near[:1]
+        of_shape = of_kind[of_kind["geometry"].astype(str) == study.geometry]
+        near = next((rows for rows in (of_shape, of_kind) if len(rows)), of_type)
+        layout = [wanted] if wanted else sorted(set(near["layout"].astype(str)))[:1]
         rows = candidates.iloc[:0]
         if layout:
             rows = select_nearest(samples, tool=study.tool, nominal_file_size_bytes=nominal, layouts=layout)
@@ -121,10 +122,10 @@ def choose_studies(
             where = f"the layout {layout[0]}" if layout else f"a {_ADJECTIVES.get(study.type, study.type)} volume"
             found.append(Chosen(study, rows, "", f"The campaign has no valid {study.tool} sample on {where}."))
             continue
-        guide = f"{study.called[:1].upper()}{study.called[1:]}: {study.files} on {study.layout}."
+        note = f"{study.called[:1].upper()}{study.called[1:]}: {study.files} on {study.layout}."
         if (label := _label(rows.iloc[0])) != study.layout:
-            guide += f" In its place {label}, as requested." if wanted else f" Not measured here; in its place {label}."
-        found.append(Chosen(study, rows, f"{size_note(samples, rows, nominal)}\n{guide}", ""))
+            note += f" In its place {label}, as requested." if wanted else f" Not measured here; in its place {label}."
+        found.append(Chosen(study, rows, f"{size_note(samples, rows, nominal)}\n{note}", ""))
     return found
 
 

@@ -37,7 +37,7 @@ CODES: Mapping[Code, str] = {
     "mtu": "the MTU is the same everywhere, and whole packets get through",
     "firewall": "glusterd's port on every server can be reached from every host",
     "selinux": "SELinux does not stand between GlusterFS and its bricks",
-    "tuned": "a tuned profile of the guide's is active, the same on all servers and on all clients",
+    "tuned": "a tuned profile for throughput is active, the same on all servers and on all clients",
     "disks": "the devices that the cluster file names are there, and are those below the bricks",
     "disk-health": "disks are writable and online, RAID arrays whole and at rest, SMART passes",
     "bricks": "brick file systems are mounted, XFS, writable, readable, each on a device of its own",

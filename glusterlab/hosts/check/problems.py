@@ -40,11 +40,11 @@ _LINES: Mapping[str, Problem] = {
 }
 """What lines of check.sh mean, by their first word; `first` and `rest` are the words after it, `some` all the lines."""
 
-GUIDE_PROFILES = {
+TUNED_PROFILES = {
     "server": ("rhgs-sequential-io", "rhgs-random-io", "rhgs-throughput-performance", "throughput-performance"),
     "client": ("throughput-performance", "network-throughput"),
 }
-"""tuned profiles that the guide and its neighbours used, and the nearest of a community system."""
+"""tuned profiles that published studies used, and the nearest of a community system; all are for throughput."""
 
 _NEEDED = {"server": ("gluster", "sysstat"), "client": ("gluster", "sysstat", "ssh")}
 _PACKAGES = {"gluster": "glusterfs", "ssh": "an OpenSSH client"}
@@ -162,7 +162,7 @@ def _link(cluster: Cluster, host: Host, report: HostReport) -> Iterator[Problem]
 
 
 def _guards(cluster: Cluster, role: str, report: HostReport) -> Iterator[Problem]:
-    """What may stand in the way: a firewall, SELinux, a tuning that is not the guide's."""
+    """What may stand in the way: a firewall, SELinux, a tuning that is not for throughput."""
     if closed := report.lists.get("closed"):
         addresses = {server.address: server.name for server in cluster.servers}
         message = f"cannot reach port 24007 (glusterd) of {some([addresses.get(each, each) for each in closed])}"
@@ -173,11 +173,11 @@ def _guards(cluster: Cluster, role: str, report: HostReport) -> Iterator[Problem
     if report.lists.get("selinux") and role == "server":
         advice = "label the bricks (semanage fcontext -t glusterd_brick_t, restorecon), or setenforce 0"
         yield "warning", "selinux", "SELinux is enforcing: brick processes may be kept from their bricks", advice
-    profile, choices = report.facts.get("tuned_profile"), GUIDE_PROFILES[role]
+    profile, choices = report.facts.get("tuned_profile"), TUNED_PROFILES[role]
     # hosts of a testbed share one kernel, which no tuned profile of theirs can tune
     if not cluster.is_testbed and profile not in choices:
         found = f"tuned profile {profile}" if profile else "no tuned profile" if profile == "" else "no tuned"
-        message = f"{found}, the guide's {role}s have {' or '.join(choices)}"
+        message = f"{found}, expected on {role}s {' or '.join(choices)} (tuned for throughput)"
         yield "warning", "tuned", message, f"tuned-adm profile {choices[0]}, or say why not"
 
 
