@@ -81,9 +81,10 @@ def _machine_busy(busy: pd.DataFrame) -> pd.DataFrame:
     apart = busy.sort_values("time_s").groupby([*sample, "host"])["time_s"].diff()
     # as far apart as the records of one host, so that a peak is as long as that of other quantities
     steps = apart.groupby([busy[name] for name in sample]).median().rename("step").reset_index()
-    steps = total.merge(steps, on=sample)["step"]
-    moments = total.assign(time_s=np.floor(total["time_s"] / steps) * steps).groupby([*sample, "time_s"])["value"].mean()
-    return moments.reset_index().assign(role="machine", host="", quantity="machine_cpu_busy_fraction")
+    total = total.merge(steps, on=sample)
+    moments = total.assign(time_s=np.floor(total["time_s"] / total["step"]) * total["step"])
+    found = moments.groupby([*sample, "time_s"])["value"].mean().reset_index()
+    return found.assign(role="machine", host="", quantity="machine_cpu_busy_fraction")
 
 
 def _await(rows: pd.DataFrame) -> pd.DataFrame:
