@@ -14,9 +14,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from glusterlab.errors import GlusterlabError, UsageError
 from glusterlab.figures.names import output_files
@@ -33,7 +32,8 @@ from glusterlab.reproduce.state import (
     put,
     require_room,
 )
-from glusterlab.spec.studies import NO_STUDY, Study, load_study, study_folder
+from glusterlab.spec.studies import NO_STUDY, Study, load_study, studies, study_folder
+from glusterlab.spec.yaml import load_campaign
 from glusterlab.store.campaign import is_baseline
 from glusterlab.store.digests import environment_parts
 from glusterlab.store.files import file_digest
@@ -61,11 +61,12 @@ def reproduce(
     `force` runs also what did not change; `check` runs nothing and says what would run. `progress` is called from
     several threads, one call at a time. A failing notebook is in ``failed``; the others still finish.
 
-    Raises UsageError when there is no such campaign or notebook, or another run writes the same figures.
+    Raises UsageError when there is no such campaign or notebook, a notebook is not for a campaign where both are named
+    or for none where it alone is, or another run writes the same figures.
     """
     project = project.resolve()
-    raws = choose_campaigns(raw_paths, project)
     run = _Run(project, choose_notebooks(notebooks, project), notebooks is None, force, progress)
+    raws = run.without_foreign(choose_campaigns(raw_paths, project), refuse=bool(raw_paths))
     target = project / "figures" if output is None else output
     with as_interrupts(), ExitStack() as opened:
         places = [(raw, opened.enter_context(figures_of(target / raw.name, own=output is None))) for raw in raws]
@@ -105,6 +106,21 @@ class _Run:
         self._processes: set[execute.Process] = set()
         self._stopping = False
 
+    def without_foreign(self, raws: list[Path], *, refuse: bool) -> list[Path]:
+        """Campaigns that notebooks which the user named are for; UsageError where one is for none, or not for all."""
+        if self.full:
+            return raws
+        found = {}
+        for raw in raws:
+            # `open` says what is wrong with a campaign
+            with suppress(GlusterlabError):
+                found[raw] = self._notebooks_of(raw)
+        for notebook in self.notebooks:
+            foreign = [raw for raw, notebooks in found.items() if notebook not in notebooks]
+            if foreign and (refuse or len(foreign) == len(raws)):
+                raise UsageError(_why_foreign(notebook, foreign[0]))
+        return [raw for raw in raws if found.get(raw, True)]
+
     def open(self, raw: Path, figures: Path) -> Campaign | None:
         """Check a campaign's raw files, and see which notebooks are to run; None when the files are at fault."""
         try:
@@ -121,17 +137,16 @@ class _Run:
         return campaign
 
     def _notebooks_of(self, raw: Path) -> list[Path]:
-        """The notebooks of a campaign: those that it names, else those of its study, where the user named none."""
-        from glusterlab.spec.yaml import load_campaign
-
+        """The notebooks that run on a campaign: those that it names, else those of its study."""
         path = raw / "campaign.yaml"
-        if not self.full or not path.is_file():
+        if not path.is_file():
             return self.notebooks
         campaign = load_campaign(path)
-        if campaign.notebooks is not None:
-            return choose_notebooks(campaign.notebooks, self.project)
+        named = choose_notebooks(campaign.notebooks, self.project) if campaign.notebooks is not None else []
+        if named and self.full:
+            return named
         study = load_study(study_folder(campaign.study, raw))
-        return [path for path in self.notebooks if runs_on(path, study)]
+        return [path for path in self.notebooks if path in named or runs_on(path, study)]
 
     def run_all(self, campaigns: Sequence[Campaign], jobs: int) -> None:
         """Run the stale notebooks; those of a campaign begin when its tables are made."""
@@ -265,8 +280,20 @@ class _Run:
         removed = self.full and _remove_abandoned(campaign, keep_figures=bool(failed))
         noted = campaign.noted(self.environment, failed)
         if campaign.tasks or removed or campaign.page_is_stale(noted):
-            campaign.state.noted = noted
-            _write_index(campaign)
+            from glusterlab.figures.gallery import write_index
+
+            state = campaign.state
+            state.noted = noted
+            outputs = [(name, output) for name, entry in state.notebooks.items() for output in entry["outputs"]]
+            index = write_index(
+                campaign.raw,
+                campaign.figures,
+                sources=campaign.project / "notebooks",
+                made_by={output: name for name, output in outputs if "/" not in output},
+                digest=campaign.digests.whole,
+                **noted,
+            )
+            state.index = file_digest(index)
             campaign.changed = True
         if campaign.changed:
             campaign.state.write(campaign.figures / STATE)
@@ -301,18 +328,6 @@ def _remove_abandoned(campaign: Campaign, *, keep_figures: bool) -> bool:
     for path in abandoned:
         path.unlink()
     return bool(missing or abandoned)
-
-
-def _write_index(campaign: Campaign) -> None:
-    from glusterlab.figures.gallery import write_index
-
-    state = campaign.state
-    made_by = {
-        output: name for name, entry in state.notebooks.items() for output in entry["outputs"] if "/" not in output
-    }
-    about: dict[str, Any] = {"made_by": made_by, "digest": campaign.digests.whole, **state.noted}
-    index = write_index(campaign.raw, campaign.figures, sources=campaign.project / "notebooks", **about)
-    state.index = file_digest(index)
 
 
 @contextmanager
@@ -365,9 +380,21 @@ def runs_on(notebook: Path, study: Study) -> bool:
     That is ``*`` (also where it says nothing) for every campaign, ``any`` for those of any study that has a
     ``study.yaml``, or ``named`` for those of the studies that name it there.
     """
-    metadata = json.loads(notebook.read_text(encoding="utf-8")).get("metadata", {})
-    of = metadata.get("glusterlab", {}).get("study", "*")
+    try:
+        of = json.loads(notebook.read_text(encoding="utf-8"))["metadata"]["glusterlab"]["study"]
+    except (OSError, ValueError, KeyError, TypeError):
+        # what is no notebook is refused where it is read
+        of = "*"
     return of == "*" or notebook.stem in study.notebooks or (of == "any" and study.study != NO_STUDY)
+
+
+def _why_foreign(notebook: Path, raw: Path) -> str:
+    study = load_campaign(raw / "campaign.yaml").study
+    published = study_folder(study, raw).parent
+    of = " or ".join(folder.name for folder in studies(published) if runs_on(notebook, load_study(folder)))
+    expected = f"notebook {notebook.stem} is for campaigns of the study {of or 'that lists it'}"
+    advice = f"name another campaign, list the notebook in {published / study}/study.yaml, or set its metadata"
+    return f"{expected}, and {raw.name} is of {study}: {advice} glusterlab.study to '*'"
 
 
 def choose_notebooks(names: Sequence[str] | None, project: Path) -> list[Path]:

@@ -74,12 +74,18 @@ class Project:
         self.events: list[Progress] = []
 
     def write(
-        self, name: str, code: str | None = None, text: str = "# A question", parameters: str = PARAMETERS
+        self,
+        name: str,
+        code: str | None = None,
+        text: str = "# A question",
+        parameters: str = PARAMETERS,
+        study: str = "*",
     ) -> None:
         source = DRAW.format(number=name[:2]) if code is None else code
         cells = [cell(text, kind="markdown"), cell(parameters, "parameters"), cell(source, "draw")]
         kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-        notebook = {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+        metadata = {**kernel, "glusterlab": {"study": study}}
+        notebook = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
         (self.root / "notebooks" / f"{name}.ipynb").write_text(json.dumps(notebook))
 
     def write_raw(self, text: str, manifest: bool = True) -> None:
@@ -518,11 +524,46 @@ class TestWhatIsRefused:
         project.write("10-first", parameters=parameters, code=DRAW.format(number=10) + "print(reads)")
         if parameters == "no notebook":
             (project.root / "notebooks" / "10-first.ipynb").write_text("no JSON")
+            (project.raw / "campaign.yaml").write_text(CAMPAIGN)
         summary = project.run()
         assert summary.ran == BOTH[1:]
         assert str(summary.failed[0]).startswith("demo/10-first: ")
         assert message in str(summary.failed[0])
         assert not (project.figures / "notebooks" / "10-first.ipynb").exists()
+
+    def test_a_notebook_that_is_for_another_study_before_anything_runs(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(project.root)
+        other = project.raw.with_name("other")
+        shutil.copytree(project.raw, other)
+        for raw, study in ((project.raw, "supermicro-2017"), (other, "night")):
+            (raw / "campaign.yaml").write_text(CAMPAIGN.replace("supermicro-2017", study))
+            published = project.root / "raw" / "published" / study
+            published.mkdir(parents=True)
+            notebooks = {"night": "[20-second, 30-third]"}.get(study, "[]")
+            text = f"schema_version: 1\nstudy: {study}\ntitle: A study\nnotebooks: {notebooks}\n"
+            (published / "study.yaml").write_text(text)
+        project.write("20-second", study="named")
+        with pytest.raises(UsageError) as refused:
+            project.run(project.raw, other, notebooks=["10", "20"])
+        expected = (
+            "notebook 20-second is for campaigns of the study night, and demo is of supermicro-2017: name another ",
+            "list the notebook in ",
+            "supermicro-2017/study.yaml, or set its metadata glusterlab.study to '*'",
+        )
+        assert all(part in str(refused.value) for part in expected)
+        assert not project.events
+        # of all campaigns those run that it is for
+        assert project.run(notebooks=["20"], check=True).stale == ("other/20-second",)
+        assert len(project.run(notebooks=["10", "20"], check=True).stale) == 3
+        project.write("30-third", study="named")
+        shutil.rmtree(other)
+        with pytest.raises(UsageError, match="30-third is for campaigns of the study night, and demo is"):
+            project.run(notebooks=["10", "30"])
+        # a campaign may name what is not for its study
+        (project.raw / "campaign.yaml").write_text(CAMPAIGN + "notebooks: [20-second]\n")
+        assert project.run(project.raw, notebooks=["20"]).ran == BOTH[1:]
 
     def test_no_campaign_and_no_such_notebook(self, project: Project) -> None:
         with pytest.raises(UsageError, match="no campaign: expected a folder with MANIFEST"):
