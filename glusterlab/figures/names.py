@@ -45,13 +45,14 @@ class OutputName:
         return cls(kind, letter, int(match["number"] or 0), match["slug"])
 
     @classmethod
-    def require(cls, name: str, outputs: Mapping[str, str], *kinds: str) -> Self:
+    def require(cls, name: str, outputs: Mapping[str, str], study_file: Path, *kinds: str) -> Self:
         """A name parsed; UsageError when it is of none of the kinds, nor has one of the study's own prefixes."""
         kinds = (*kinds, *(prefix for prefix in outputs.values() if "-" in prefix))
         found = cls.parse(name, outputs)
         if found is None or found.kind not in kinds:
             forms = " or ".join("extra-<slug>" if kind == "extra" else f"{kind}NN-<slug>" for kind in kinds)
-            raise UsageError(f"expected a name such as {forms}, in small letters, found {name!r}")
+            other = f"other beginnings are listed in the key outputs of {study_file}"
+            raise UsageError(f"expected a name such as {forms}, in small letters, found {name!r}; {other}")
         return found
 
     @property

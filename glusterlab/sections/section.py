@@ -21,6 +21,7 @@ from glusterlab.sections.baseline import Baseline
 from glusterlab.spec import Repeats, published
 from glusterlab.spec.claims import FILE as CLAIMS
 from glusterlab.spec.claims import Claims, load_claims, no_claims
+from glusterlab.spec.studies import FILE as STUDY
 from glusterlab.spec.studies import Study, load_study, no_study, project_root, study_folder
 from glusterlab.spec.yaml import load_campaign, load_cluster
 from glusterlab.store.baselines import find_baseline
@@ -118,7 +119,7 @@ class Section:
                 axes = figure.panel()
                 axes.barh(best["series"], best["mean"] * 1e-6)
         """
-        output = OutputName.require(name, self.study.outputs, "fig", "extra")
+        output = OutputName.require(name, self.study.outputs, self.published_folder / STUDY, "fig", "extra")
         with house_style():
             frame = Frame(output.titled(title))
             try:
@@ -147,7 +148,7 @@ class Section:
         self, name: str, frame: pd.DataFrame, *, title: str, caption: str = "", missing: str = ""
     ) -> SavedTable | NotMeasured:
         """Save a table (``tab03-...`` or ``extra-...``) as CSV without its index; returns what the notebook shows."""
-        output = OutputName.require(name, self.study.outputs, "tab", "extra")
+        output = OutputName.require(name, self.study.outputs, self.published_folder / STUDY, "tab", "extra")
         if frame.empty:
             return self._not_measured(name, output, title, missing)
         text = to_csv(frame)

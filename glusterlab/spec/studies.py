@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from glusterlab.errors import DataError, UsageError
 from glusterlab.spec.fields import NAME_FORM, Name, Size, SpecModel, StudyName, Text, problem, suggest
@@ -127,6 +127,10 @@ def project_root(start: Path) -> Path:
 
 def study_folder(study: str, raw: Path) -> Path:
     """``published/<study>`` of the project that we are in, else the one beside a campaign; there may be none."""
+    try:
+        TypeAdapter(StudyName).validate_python(study)
+    except ValidationError as error:
+        raise UsageError(f"expected the name of a study, such as rhgs-3.1, found {study!r}") from error
     beside = raw.absolute().parent / "published" / study
     try:
         folder = project_root(Path.cwd()) / "raw" / "published" / study

@@ -201,6 +201,8 @@ def test_any_claim_can_be_shown(raw: Path, claim: str) -> None:
         (("raw/night", "--id", "throughput-write-peek"), 2, "did you mean 'throughput-write-peak'?"),
         (("raw/night", "--id", "sum", "--class", "fact"), 2, "give one or the other"),
         (("raw/night", "--study", "azure"), 2, "those of supermicro-2017 are there"),
+        (("raw/night", "--study", "../published/supermicro-2017"), 2, "such as rhgs-3.1, found '../published/superm"),
+        (("raw/night", "--study", "a" * 400), 2, "expected the name of a study, such as rhgs-3.1"),
         (("raw/night", "--section", "weather"), 2, "its chapters: Red Hat Gluster Storage on Supermicro servers; Test"),
         (("raw/night", "--verdict", "good"), 2, "contradicted"),
         (("raw/night", "--class", "good"), 2, "scale-model"),

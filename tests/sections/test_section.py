@@ -192,7 +192,10 @@ def test_what_missing_rows_explain_is_not_measured(section: Section, body: str) 
 def test_other_names_of_figures_are_refused(section: Section, name: str) -> None:
     with pytest.raises(UsageError, match=r"figNN-<slug> or extra-<slug>"):
         draw(section, name, section.samples)
-    with pytest.raises(UsageError, match=r"tabNN-<slug> or extra-<slug> or .*, in small letters, found 'fig05-x'"):
+    with pytest.raises(
+        UsageError,
+        match=r"tabNN-<slug> or extra-<slug> or .*, in small letters, found 'fig05-x'; .*outputs of .*/study.yaml",
+    ):
         section.table("fig05-x", section.samples, title="", caption="")
 
 
