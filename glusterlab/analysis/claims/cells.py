@@ -208,7 +208,7 @@ class Campaign:
         matched = [self._matching(points, cells) for cells in selectors]
         for cells, rows in zip(selectors, matched, strict=True):
             if rows.empty:
-                raise _NotThereError(*self._why_missing(cells))
+                raise _NotThereError(*self._why_missing(cells, unit))
         for column in ("scale", "campaign"):
             matched = [rows for pair in _pairs(matched) for rows in aligned(pair, column)]
         notes = []
@@ -241,7 +241,7 @@ class Campaign:
             sides = tuple(replace(side, above=side.above != turn) for side, turn in zip(sides, turns, strict=True))
         return sides, (*notes, *_notes(sides))
 
-    def _why_missing(self, cells: Cells) -> tuple[str, str]:
+    def _why_missing(self, cells: Cells, unit: str) -> tuple[str, str]:
         rows, words = self._matching(self._all, cells), _words(cells)
         if rows.empty:
             return f"the campaign has no such cells: {words}", "the campaign has no such cells"
@@ -249,7 +249,7 @@ class Campaign:
             counts = rows["status"].value_counts().sort_index()
             found = ", ".join(f"{count} {status}" for status, count in counts.items())
             return f"no sample of {words} is valid: {found}", "no sample is valid"
-        return f"the samples of {words} have no number per disk", "the samples have no number per disk"
+        return f"the samples of {words} have no number in {unit}", f"the samples have no number in {unit}"
 
 
 def _each(cells: Cells) -> Iterator[Cells]:

@@ -393,8 +393,8 @@ def test_the_largest_of_some_is_not_told_where_what_is_claimed_has_an_upper_end(
         ({"nominal_file_size_bytes": 128 * MIB}, "the campaign has no such cells"),
         ({"warmup": True}, "the campaign has no such cells"),
         ({"status": "failed"}, "no sample of fragments iozone write 4 GiB is valid: 3 failed"),
-        ({"disks": 0}, "the samples of fragments iozone write 4 GiB have no number per disk"),
-        ({"throughput_bytes_per_s": float("nan")}, "have no number per disk"),
+        ({"disks": 0}, "the samples of fragments iozone write 4 GiB have no number in MB/s per disk"),
+        ({"throughput_bytes_per_s": float("nan")}, "have no number in MB/s per disk"),
     ],
 )
 def test_why_nothing_was_measured(changed: dict[str, Any], why: str) -> None:
@@ -404,6 +404,11 @@ def test_why_nothing_was_measured(changed: dict[str, Any], why: str) -> None:
     assert (found.verdict, found.comparisons[0].sides) == ("not measured", ())
     assert why in found.why
     assert found.reason
+
+
+def test_a_tool_that_has_no_such_metric() -> None:
+    found = verdict(value(10, "ms", layout="copies"), both(1.5, 1.0).assign(latency_mean_s=float("nan")))
+    assert found.why == "the samples of copies iozone write 4 GiB have no number in ms"
 
 
 @pytest.mark.parametrize(("model", "matches"), [("standard", True), ("", True), ("r740", True), ("dense", False)])
