@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing import parent_process
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
-from threading import Thread
+from threading import Lock, Thread
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,6 +31,7 @@ WORTH_FROM = 24
 """So many samples are worth the start of several processes."""
 
 _CONNECT_S = 15
+_STARTING = Lock()
 
 
 def run(
@@ -73,12 +74,15 @@ class _Process(SpawnProcess):
 
     @staticmethod
     def _Popen(process: BaseProcess) -> Any:  # noqa: N802
-        script = sys.modules["__main__"]
-        sys.modules["__main__"] = ModuleType("__main__")
-        try:
-            return SpawnProcess._Popen(process)
-        finally:
-            sys.modules["__main__"] = script
+        with _STARTING:
+            script = sys.modules["__main__"]
+            # other threads find all that the script has
+            sys.modules["__main__"] = stand_in = ModuleType("__main__")
+            vars(stand_in).update(vars(script), __file__=None, __spec__=None)
+            try:
+                return SpawnProcess._Popen(process)
+            finally:
+                sys.modules["__main__"] = script
 
 
 class _Context(SpawnContext):

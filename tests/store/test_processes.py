@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.spawn import get_preparation_data
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,26 @@ def test_jobs_may_ask_for_more(processes: int) -> None:
 def test_a_process_that_is_killed_is_told_in_a_sentence() -> None:
     with pytest.raises(GlusterlabError, match="run the same command again"):
         list(parallel.run(range(3), die, processes=2))
+
+
+def test_threads_that_start_processes_leave_the_script_to_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = sys.modules["__main__"]
+    monkeypatch.setattr(script, "of_the_script", 1, raising=False)
+    found = []
+
+    def start(_: object) -> None:
+        handed_on = {name for name in get_preparation_data("x") if name.startswith("init_main")}
+        found.append((sys.modules["__main__"].of_the_script, handed_on))
+        time.sleep(0.2)
+
+    monkeypatch.setattr(parallel.SpawnProcess, "_Popen", staticmethod(start))
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(parallel._Process._Popen, None)
+        time.sleep(0.1)
+        for each in (pool.submit(parallel._Process._Popen, None), first):
+            each.result()
+    assert found == [(1, set())] * 2
+    assert sys.modules["__main__"] is script
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
