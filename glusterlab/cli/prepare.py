@@ -26,7 +26,7 @@ from glusterlab.errors import HostError, UsageError
 
 if TYPE_CHECKING:
     from glusterlab.hosts.pool import Pool
-    from glusterlab.hosts.prepare import Device, Prepared
+    from glusterlab.hosts.prepare import Device
     from glusterlab.spec import Cluster
 
 app = typer.Typer()
@@ -78,7 +78,12 @@ def prepare(
         pool.hosts = every
         _connect(pool)
         _confirm(pool_file, devices, yes=yes)
-        show_prepared(work.prepare(pool, pool_file, devices, write_fstab=fstab, note=talk), as_json=json)
+        done = work.prepare(pool, pool_file, devices, write_fstab=fstab, note=talk)
+        lines = [f"\n{count_of(len(done.made), 'file system')} made or mounted; for /etc/fstab:"]
+        lines += [f"{host}: {line}" for host, lines in sorted(done.fstab.items()) for line in lines]
+        show([], json, {"made": [_plain(device) for device in done.made], "fstab": done.fstab}, lines=lines)
+        if not json and not done.made:
+            talk("all bricks were ready already")
     finally:
         pool.close()
 
@@ -133,12 +138,3 @@ def show_devices(devices: Sequence[Device], *, as_json: bool) -> None:
 
 def _plain(device: Device) -> dict[str, object]:
     return asdict(device) | picked(device, "size_bytes", "model", "contents")
-
-
-def show_prepared(done: Prepared, *, as_json: bool) -> None:
-    """What was done, and the lines for /etc/fstab."""
-    lines = [f"\n{count_of(len(done.made), 'file system')} made or mounted; for /etc/fstab:"]
-    lines += [f"{host}: {line}" for host, lines in sorted(done.fstab.items()) for line in lines]
-    show([], as_json, {"made": [_plain(device) for device in done.made], "fstab": done.fstab}, lines=lines)
-    if not as_json and not done.made:
-        talk("all bricks were ready already")

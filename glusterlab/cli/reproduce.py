@@ -153,9 +153,10 @@ def reproduce(
     """Make every figure and table again from the raw bytes; runs only what changed."""
     from glusterlab.reproduce.reproduce import reproduce as remake
 
+    here = Path.cwd()
     summary = remake(
         raw or (),
-        project=_project(),
+        project=next((folder for folder in (here, *here.parents) if (folder / "notebooks").is_dir()), here),
         notebooks=notebook or None,
         output=output,
         jobs=jobs,
@@ -165,12 +166,6 @@ def reproduce(
     )
     show_reproduce(summary, as_json=json)
     raise typer.Exit(summary.exit_code)
-
-
-def _project() -> Path:
-    """The nearest folder upwards that holds notebooks/, else where we are."""
-    here = Path.cwd()
-    return next((folder for folder in (here, *here.parents) if (folder / "notebooks").is_dir()), here)
 
 
 def show_event(event: Progress) -> None:

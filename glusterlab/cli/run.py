@@ -233,7 +233,15 @@ def show_plan(
     """A row per cell, or per group of cells; then the whole, and what is left out."""
     heading = "time" if plan.repeats is None else "at most"
     if cells:
-        rows, right, fold = _cell_rows(plan, cost), ("samples", "each"), "cell"
+        samples, right, fold = _counts(plan.counted), ("samples", "each"), "cell"
+        rows: list[dict[str, object]] = [
+            {
+                "cell": cell.id,
+                "samples": _repeats(plan, samples[cell.id], 1),
+                "each": format_duration(cost.cells[cell.id].seconds) if cost else "",
+            }
+            for cell in plan.cells
+        ]
     else:
         rows, right, fold = _group_rows(plan, cost, heading), ("samples", heading), "layout"
     lines = []
@@ -280,18 +288,6 @@ def _repeats(plan: Plan, most: int, cells: int) -> str:
     """Repeats of some cells as a number, or as the fewest and the most."""
     fewest = most if plan.repeats is None else plan.repeats.least * cells
     return str(most) if fewest == most else f"{fewest}-{most}"
-
-
-def _cell_rows(plan: Plan, cost: Estimate | None) -> list[dict[str, object]]:
-    samples = _counts(plan.counted)
-    return [
-        {
-            "cell": cell.id,
-            "samples": _repeats(plan, samples[cell.id], 1),
-            "each": format_duration(cost.cells[cell.id].seconds) if cost else "",
-        }
-        for cell in plan.cells
-    ]
 
 
 def _group_rows(plan: Plan, cost: Estimate | None, heading: str) -> list[dict[str, object]]:

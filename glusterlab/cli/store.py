@@ -104,7 +104,12 @@ _CELL_WIDTH = 24
 def show_status(status: CampaignStatus, *, as_json: bool, run: RunState | None = None) -> None:
     """What is stored, and what the campaign's run does, or how the last one ended."""
     if as_json:
-        emit_json({**_status_json(status), "run": None if run is None else _run_json(run)})
+        from glusterlab.run.state import life
+
+        # its last results and notes are in the log
+        left_out = {"schema_version", "recent", "notes", "process_start"}
+        state = run and {**run.model_dump(mode="json", exclude=left_out), "life": life(run)}
+        emit_json({**_status_json(status), "run": state})
         return
     rows = _rows(status)
     names = [name for name in rows[0] if name != "cell"] if rows else []
@@ -195,14 +200,6 @@ def _total(status: CampaignStatus) -> str:
     if status.not_runnable:
         line += f"; {count_of(status.not_runnable, 'cell')} not runnable ('glusterlab plan' says why)"
     return line
-
-
-def _run_json(run: RunState) -> dict[str, Any]:
-    """What the run does now, without its last results and notes: they are in the log."""
-    from glusterlab.run.state import life
-
-    state = run.model_dump(mode="json", exclude={"schema_version", "recent", "notes", "process_start"})
-    return {**state, "life": life(run)}
 
 
 def _status_json(status: CampaignStatus) -> dict[str, Any]:

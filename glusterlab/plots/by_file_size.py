@@ -1,4 +1,4 @@
-"""Throughput per disk over file sizes, by layout (F14, F15, F26, F27)."""
+"""Throughput per disk over file sizes, by layout."""
 
 from __future__ import annotations
 

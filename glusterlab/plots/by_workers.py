@@ -1,4 +1,4 @@
-"""Curves over the number of workers (F5, F40 to F44), beside what links and disks allow: a row of panels per family."""
+"""Curves over the number of workers, beside what links and disks allow: a row of panels per family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bars of throughput per disk by layout (F11-F13, F24, F25)."""
+"""Bars of throughput per disk by layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What layouts do for the money (F10, F22, F23), and how that changes when a price moves."""
+"""What layouts do for the money, and how that changes when a price moves."""
 
 from __future__ import annotations
 

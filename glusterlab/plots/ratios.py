@@ -1,4 +1,4 @@
-"""Ratios with their intervals: standard against dense servers (F8, F9, F18-F20), reads against writes (F21)."""
+"""Ratios with their intervals: standard against dense servers, reads against writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small figures: what raw capacity is spent on (F3), tested file sizes (F4), shares of what the hardware allows."""
+"""Small figures: what raw capacity is spent on, tested file sizes, shares of what the hardware allows."""
 
 from __future__ import annotations
 

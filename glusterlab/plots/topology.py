@@ -1,4 +1,4 @@
-"""Drawings of a cluster from cluster.yaml: its pool, its test bed, its kinds of server (F1, F2, F6, F7)."""
+"""Drawings of a cluster from cluster.yaml: its pool, its test bed, its kinds of server."""
 
 from __future__ import annotations
 

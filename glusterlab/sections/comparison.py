@@ -76,11 +76,6 @@ class Comparison:
         """All but the reference."""
         return self.releases[1:]
 
-    @property
-    def samples(self) -> dict[str, pd.DataFrame]:
-        """The samples of the others by their labels."""
-        return {release.label: release.samples for release in self.others}
-
 
 def open_release(raw: Path, samples: pd.DataFrame) -> Release:
     """A campaign with its samples; its label is its version alone."""
@@ -162,7 +157,14 @@ def compare_campaigns(
         refuse_same(releases)
     elif len({release.path.resolve() for release in releases}) < len(releases):
         releases = [replace(one, name=f"{one.name} ({n})") for n, one in enumerate(releases, start=1)]
-    return hold_together(labelled([_only(release, operations, releases) for release in releases]), rule)
+    known = sorted({str(name) for release in releases for name in release.samples["operation"]})
+    if unknown := sorted(set(operations) - set(known)):
+        expected = f"expected operations among {', '.join(known) or 'none'}"
+        raise UsageError(f"{expected}, found {', '.join(unknown)} (--operation)")
+    for n, release in enumerate(releases):
+        chosen = release.samples["operation"].astype(str).isin(operations or known)
+        releases[n] = replace(release, samples=release.samples[chosen].reset_index(drop=True))
+    return hold_together(labelled(releases), rule)
 
 
 def open_comparison(section: Section, campaign: str, campaigns: str, rule: Rule | None = None) -> Comparison:
@@ -196,16 +198,6 @@ def open_comparison(section: Section, campaign: str, campaigns: str, rule: Rule 
 
 def _place(name: str, folders: Sequence[Path]) -> Path | None:
     return next((folder / name for folder in folders if (folder / name / MANIFEST).is_file()), None)
-
-
-def _only(release: Release, operations: Sequence[str], releases: Sequence[Release]) -> Release:
-    known = sorted({str(name) for one in releases for name in one.samples["operation"]})
-    if unknown := sorted(set(operations) - set(known)):
-        raise UsageError(
-            f"expected operations among {', '.join(known) or 'none'}, found {', '.join(unknown)} (--operation)"
-        )
-    chosen = release.samples["operation"].astype(str).isin(operations or known)
-    return replace(release, samples=release.samples[chosen].reset_index(drop=True))
 
 
 def hold_together(releases: tuple[Release, ...], rule: Rule | None = None) -> Comparison:

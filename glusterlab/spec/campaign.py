@@ -278,7 +278,10 @@ class Campaign(SpecModel):
             if layout.type == "other":
                 what = "expected distribute, replicate or disperse, found 'other', which no campaign of GlusterFS has"
                 raise problem(what, "layouts", n, "type")
-        if (count := count_points(self)) > MAX_CELLS:
+        layouts = (math.prod(map(len, (spec.geometry, spec.backing, *spec.options.values()))) for spec in self.layouts)
+        workloads = (math.prod(map(len, _axes(self, spec))) for spec in self.workloads)
+        # before duplicates are merged and exclusions taken out
+        if (count := sum(layouts) * sum(workloads)) > MAX_CELLS:
             raise ValueError(f"expected at most {MAX_CELLS:,} cells, found a matrix of {count:,}")
 
 
@@ -304,15 +307,6 @@ def expand_layouts(campaign: Campaign) -> list[tuple[str, Layout]]:
             numbers = parse_geometry(spec.type, geometry)
             layouts.append((spec.name, Layout(name=label, type=spec.type, **numbers, backing=backing, options=options)))
     return layouts
-
-
-def count_points(campaign: Campaign) -> int:
-    """Points of the matrix, before duplicates are merged and exclusions taken out."""
-    layouts = sum(
-        math.prod(map(len, (spec.geometry, spec.backing, *spec.options.values()))) for spec in campaign.layouts
-    )
-    workloads = sum(math.prod(map(len, _axes(campaign, spec))) for spec in campaign.workloads)
-    return layouts * workloads
 
 
 def _axes(campaign: Campaign, spec: WorkloadSpec) -> tuple[tuple[Any, ...], ...]:

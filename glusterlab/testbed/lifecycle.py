@@ -76,15 +76,6 @@ def status(name: str) -> list[HostStatus]:
     return found
 
 
-def boot(state: State, host: str) -> None:
-    """Start a host again that was killed, with the disks and the files that it had, and wait until it is up."""
-    if network.pids(network.namespace(state.options.name, host)):
-        raise TestbedError(f"the host {host} runs already: kill it first")
-    tree = ensure_tree(state.options.release, state.options.mirror, lambda _: None)
-    (state.host_folder(host) / "upper/var/lib/glusterlab-ready").unlink(missing_ok=True)
-    _wait_ready(state, {host: _boot(state, tree, host)})
-
-
 def _lock(name: str) -> FileLock:
     state_home().mkdir(parents=True, exist_ok=True)
     lock = FileLock(state_home() / f"{name}.lock", timeout=0)

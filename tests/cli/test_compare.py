@@ -270,4 +270,4 @@ def test_a_notebook_finds_the_others(tmp_path: Path, halves: list[Path], monkeyp
     assert "No campaign is in raw/half-07" in opened("raw/half-01, raw/half-07").reason
     elsewhere = opened("raw/half-02, raw/half-01")
     assert elsewhere.reason.endswith("among the figures of its reference, raw/half-02.")
-    assert (elsewhere.table.empty, elsewhere.others, elsewhere.samples) == (True, (), {})
+    assert (elsewhere.table.empty, elsewhere.others) == (True, ())

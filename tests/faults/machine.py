@@ -19,8 +19,11 @@ TOOLS = frozenset({"iozone", "sadc", "sadf", "sar"})
 _BOOT = """
 import sys
 from pathlib import Path
-from glusterlab.testbed import lifecycle, state
-lifecycle.boot(state.State.load(Path(sys.argv[1])), sys.argv[2])
+from glusterlab.testbed import lifecycle, state, tree
+room, host = state.State.load(Path(sys.argv[1])), sys.argv[2]
+(room.host_folder(host) / "upper/var/lib/glusterlab-ready").unlink(missing_ok=True)
+root = tree.ensure_tree(room.options.release, room.options.mirror, lambda _: None)
+lifecycle._wait_ready(room, {host: lifecycle._boot(room, root, host)})
 """
 
 

@@ -153,7 +153,7 @@ def _record(
         "numjobs": options.integer("numjobs"),
         "iodepth": options.integer("iodepth"),
         "ioengine": options.text("ioengine"),
-        "asked_runtime_s": options.runtime_s,
+        "runtime_limit_s": options.runtime_s,
         "interrupted": job.signal is not None or _ended_early(job) is not None or None,
         "interim": job.interim or None,
         "sum_of": "directions" if in_parts else "clients" if job.summed else None,
