@@ -185,7 +185,9 @@ class RawStore:
         """Open a campaign's folder; RawStoreError when there is none, or it is of a newer schema."""
         if not (path / "campaign.yaml").is_file():
             message = f"{path}: expected a campaign's folder with a campaign.yaml, found none"
-            raise RawStoreError(f"{message}; `glusterlab run` and `glusterlab import` make one below raw/", path=path)
+            raise RawStoreError(
+                f"{message}; `glusterlab run` and `glusterlab import` make one below raw/", path=path, exit_code=2
+            )
         store = cls(path)
         store.environment()
         return store

@@ -35,7 +35,9 @@ def fetch(url: str, folder: Path, progress: Callable[[int, int], None] = lambda 
         base = PurePosixPath(system._strip_protocol(root))
         sizes = {PurePosixPath(path).relative_to(base).as_posix(): entry.get("size") for path, entry in found.items()}
         if MANIFEST not in sizes:
-            raise RawStoreError(f"{url}: expected a campaign's folder with {MANIFEST}, found none", path=folder)
+            raise RawStoreError(
+                f"{url}: expected a campaign's folder with {MANIFEST}, found none", path=folder, exit_code=2
+            )
         _get(system, root, [MANIFEST], work)
         listed = Manifest.read(work).digests
         if away := [name for name in listed if name.startswith("/") or ".." in name.split("/")]:
@@ -59,7 +61,9 @@ def fetch(url: str, folder: Path, progress: Callable[[int, int], None] = lambda 
             (work / (name if name in sizes else archive_of(name) or name)).unlink(missing_ok=True)
         if wrong:
             what = f"not as {MANIFEST} has it: {wrong[0]}, 1 of {len(wrong)}"
-            raise DataError(f"{url}: {what}; the rest is kept: run the same command again, or restore it there")
+            raise DataError(
+                f"{url}: {what}; the rest is kept: run the same command again, or restore it there", exit_code=1
+            )
         sync_below(work)
         appear(work, folder)
     return len(missing), kept
