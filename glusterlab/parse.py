@@ -11,6 +11,7 @@ from pathlib import Path
 
 from glusterlab import tools as readers
 from glusterlab.errors import ParseError, UsageError
+from glusterlab.spec.fields import suggest
 from glusterlab.store.evidence import ARCHIVE, opened
 from glusterlab.telemetry import records as telemetry
 from glusterlab.telemetry.reader import recognise
@@ -60,7 +61,7 @@ def _opened(path: Path) -> AbstractContextManager[Path]:
 
 def _is_telemetry(path: Path, tool: str | None) -> bool:
     if tool is not None and tool not in tools():
-        raise UsageError(f"unknown tool {tool!r}: there are {', '.join(tools())}")
+        raise UsageError(f"unknown tool {tool!r}{suggest(tool, list(tools()))}")
     if path == STDIN and tool is None:
         raise UsageError("the standard input needs --tool, such as: glusterlab parse --tool iozone -")
     return tool in TELEMETRY_TOOLS or (tool is None and _telemetry_tool(path) is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import traceback
 from importlib import import_module
@@ -77,6 +78,9 @@ class _Commands(TyperGroup):
             sys.stdout.flush()
         except GlusterlabError as error:
             _fail(str(error), error.exit_code)
+        except typer.BadParameter as error:
+            error.message += _nearest_choice(error.message)
+            raise
         except KeyboardInterrupt:
             _fail(INTERRUPTED, EXIT_INTERRUPTED)
         except BrokenPipeError:
@@ -86,6 +90,15 @@ class _Commands(TyperGroup):
         except OSError as error:
             _fail(_os_sentence(error), GlusterlabError.exit_code)
         return result
+
+
+def _nearest_choice(message: str) -> str:
+    """What may have been meant, behind a message such as ``'hol' is not one of 'holm', 'fdr'.``."""
+    from glusterlab.spec.fields import nearest
+
+    found, _, choices = message.partition(" is not one of ")
+    near = nearest(found.rpartition(" ")[2].strip("'"), re.findall(r"'([^']*)'", choices))
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def _fail(message: str, code: int) -> NoReturn:

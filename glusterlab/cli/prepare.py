@@ -22,7 +22,7 @@ from glusterlab.cli.console import (
     show,
     talk,
 )
-from glusterlab.errors import HostError, UsageError
+from glusterlab.errors import HostError, UsageError, in_words
 
 if TYPE_CHECKING:
     from glusterlab.hosts.pool import Pool
@@ -88,7 +88,7 @@ def _connect(pool: Pool) -> None:
     """Connect to all hosts of a pool, or name all that do not answer."""
     failed = pool.connect()
     if failed:
-        raise HostError("; ".join(str(error) for _, error in sorted(failed.items())), hosts=sorted(failed))
+        raise HostError(in_words(failed), hosts=sorted(failed))
 
 
 def _confirm(cluster: Cluster, devices: list[Device], *, yes: bool) -> None:

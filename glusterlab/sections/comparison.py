@@ -17,6 +17,7 @@ from glusterlab.analysis.compare.words import spoiled_warnings, timing_notes, ti
 from glusterlab.analysis.select import valid_samples
 from glusterlab.errors import UsageError
 from glusterlab.spec import Repeats, load_campaign, load_cluster
+from glusterlab.spec.fields import suggest
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.digests import split_names
 from glusterlab.store.files import file_digest
@@ -201,9 +202,9 @@ def _place(name: str, folders: Sequence[Path]) -> Path | None:
 def _only(release: Release, operations: Sequence[str], releases: Sequence[Release]) -> Release:
     known = sorted({str(name) for one in releases for name in one.samples["operation"]})
     if unknown := sorted(set(operations) - set(known)):
-        raise UsageError(
-            f"expected operations among {', '.join(known) or 'none'}, found {', '.join(unknown)} (--operation)"
-        )
+        near = suggest(unknown[0], known, listed=False)
+        there = ", ".join(known) or "none"
+        raise UsageError(f"expected operations among {there}, found {', '.join(unknown)} (--operation){near}")
     chosen = release.samples["operation"].astype(str).isin(operations or known)
     return replace(release, samples=release.samples[chosen].reset_index(drop=True))
 

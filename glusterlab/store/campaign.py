@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import RawStoreError
+from glusterlab.spec.fields import suggest
 from glusterlab.store import aside
 from glusterlab.store.files import (
     SCHEMA_VERSION,
@@ -184,7 +185,8 @@ class RawStore:
     def open(cls, path: Path) -> RawStore:
         """Open a campaign's folder; RawStoreError when there is none, or it is of a newer schema."""
         if not (path / "campaign.yaml").is_file():
-            message = f"{path}: expected a campaign's folder with a campaign.yaml, found none"
+            near = suggest(path.name, [each.parent.name for each in path.parent.glob("*/campaign.yaml")], listed=False)
+            message = f"{path}: expected a campaign's folder with a campaign.yaml, found none{near}"
             raise RawStoreError(
                 f"{message}; `glusterlab run` and `glusterlab import` make one below raw/", path=path, exit_code=2
             )

@@ -88,7 +88,10 @@ def test_version() -> None:
         (("plann",), "No such command"),
         (("plan",), "Missing argument"),
         (("plan", "campaign.yaml", "--clusters", "x"), "No such option"),
-        (("schema", "campain"), "campain"),
+        (("schema", "campain"), "Did you mean 'campaign'?"),
+        (("parse", "x", "--kind", "workloud"), "Did you mean 'workload'?"),
+        (("parse", "campaign.yaml", "--tool", "iozon"), "unknown tool 'iozon': did you mean 'iozone'?"),
+        (("status", "raw/frist-light"), "did you mean 'first-light'?"),
         (("reproduce", "--jobs", "0"), "--jobs"),
         (("run", "campaign.yaml", "--name", "../x"), "--name: expected text of the form ^[a-z0-9][a-z0-9-]*$"),
         (("check", "cluster.yaml", "--baseline", "--name", "x" * 300), "--name: expected at most 60 characters"),
@@ -99,7 +102,7 @@ def test_version() -> None:
 def test_wrong_usage_is_exit_2(folder: Path, arguments: tuple[str, ...], said: str) -> None:
     result = call(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert said in result.stderr
+    assert said in " ".join(result.stderr.replace("│", " ").split())
 
 
 @pytest.mark.parametrize("kind", ["cluster", "campaign", "import", "prices"])
@@ -121,6 +124,21 @@ def test_plan_tells_what_runs_and_what_does_not(folder: Path) -> None:
     assert (len(found["not_runnable"]), found["cluster"]) == (4, "cluster.yaml")
     (folder / "campaign.yaml").write_text(CAMPAIGN.replace("[1x2, 2x2]", "2x2"))
     assert call("plan", "campaign.yaml").exit_code == 1
+
+
+def test_a_study_and_notebooks_that_are_not_there_are_noted_before_the_night(folder: Path) -> None:
+    (folder / "raw" / "published" / "supermicro-2017").mkdir(parents=True)
+    (folder / "raw" / "published" / "supermicro-2017" / "study.yaml").touch()
+    (folder / "notebooks").mkdir()
+    (folder / "notebooks" / "10-large-files.ipynb").touch()
+    (folder / "campaign.yaml").write_text(
+        CAMPAIGN.replace("supermicro-2017", "supermicro-2016") + "notebooks: [10-large-fils]\n"
+    )
+    result = call("plan", "campaign.yaml")
+    assert result.exit_code == 0
+    assert "study 'supermicro-2016' is not in" in result.stderr
+    assert "did you mean 'supermicro-2017'?" in result.stderr
+    assert "did you mean '10-large-files'?" in result.stderr
 
 
 def test_plan_without_a_cluster_says_what_is_left_open(folder: Path) -> None:

@@ -187,7 +187,10 @@ def test_a_campaign_twice_or_a_copy_is_an_error_unless_it_is_meant(pair: tuple[s
         (("raw/older", "raw/newer", "--fail-on", "untested:5%"), "such as slower:5%"),
         (("raw/older", "raw/newer", "--fail-on", "slower:x"), "such as slower:5%"),
         (("raw/older", "raw/newer", "--fail-on", "slower:5%", "--fail-on", "slower:9%"), "found a second one"),
-        (("raw/older", "raw/newer", "--operation", "creat"), "expected operations among create, read, found creat"),
+        (
+            ("raw/older", "raw/newer", "--operation", "creat"),
+            "expected operations among create, read, found creat (--operation): did you mean 'create'?",
+        ),
         (("raw/older", "raw/newer", "--json", "--markdown", "-"), "give one of them"),
     ],
 )
