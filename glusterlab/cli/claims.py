@@ -99,7 +99,7 @@ def _completion(key: str) -> Callable[[str], Iterator[str]]:
         "glusterlab claims raw/standard-raid6 raw/standard-jbod raw/dense",
         "glusterlab claims raw/reference --json | jq '.claims[] | select(.verdict == \"contradicted\") | .id'",
     )
-    + "\n\nExit code 0 also with contradicted claims: they are findings, not faults. 1: the campaign cannot be read."
+    + "\n\nExit code 0 also with contradicted claims: they are findings, not faults."
 )
 def claims(
     raw: RawsArgument,

@@ -24,7 +24,7 @@ from glusterlab.cli.console import (
     show,
     talk,
 )
-from glusterlab.errors import GlusterlabError, NotComparedError, UsageError
+from glusterlab.errors import UsageError
 
 if TYPE_CHECKING:
     from glusterlab.analysis.compare.gate import Gate, Outcome
@@ -86,8 +86,7 @@ def _share(text: str, option: str, form: str) -> float:
     )
     + "\n\nExit code 0 also where a release is slower: that is a finding. With --fail-on it is 1 where the gate is "
     "closed. slower:5% closes it on evidence only: a test of the ratio against 0.95, corrected p below 0.05, and the "
-    "whole 95 % interval beyond it. untested closes it where a cell of the reference has too few valid samples. "
-    "2: wrong usage. 3: a campaign cannot be read, or a file not be written."
+    "whole 95 % interval beyond it. untested closes it where a cell of the reference has too few valid samples."
 )
 def compare(
     raws: RawsArgument,
@@ -117,26 +116,16 @@ def compare(
     gate = parse_gate(fail_on) if fail_on else None
     if markdown == _STDOUT and json:
         raise UsageError("--json and --markdown - both write to stdout: give one of them, or --markdown a file")
-    try:
-        with bar("parsing samples") as progress:
-            found = compare_campaigns(raws, rule, operations=operation or (), same=same, progress=progress)
-        others = [release.label for release in found.others]
-        outcome = None if gate is None else hold(gate, found.table, found.unmatched, others, rule.correction)
-        if markdown == _STDOUT:
-            typer.echo(summary(found, outcome), nl=False)
-        else:
-            show_comparison(found, outcome, json)
-            if markdown is not None:
-                write_atomically(local_path(markdown), summary(found, outcome))
-    except GlusterlabError as error:
-        if error.exit_code != 1:
-            raise
-        raise NotComparedError(str(error)) from error
-    except OSError as error:
-        if error.filename is None:
-            # a closed pipe, which is no fault
-            raise
-        raise NotComparedError(f"{error.filename}: {error.strerror}") from error
+    with bar("parsing samples") as progress:
+        found = compare_campaigns(raws, rule, operations=operation or (), same=same, progress=progress)
+    others = [release.label for release in found.others]
+    outcome = None if gate is None else hold(gate, found.table, found.unmatched, others, rule.correction)
+    if markdown == _STDOUT:
+        typer.echo(summary(found, outcome), nl=False)
+    else:
+        show_comparison(found, outcome, json)
+        if markdown is not None:
+            write_atomically(local_path(markdown), summary(found, outcome))
     if outcome is not None and outcome.failed:
         raise typer.Exit(1)
 

@@ -77,10 +77,11 @@ def parse(
     from glusterlab.parse import write_lines
 
     kinds = [each.value for each in kind or ()]
-    if not write_lines(
-        files, lambda line: sys.stdout.write(line + "\n"), complain, tool=tool, averages=averages, kinds=kinds
-    ):
-        raise typer.Exit(1)
+
+    def emit(line: str) -> object:
+        return sys.stdout.write(line + "\n")
+
+    raise typer.Exit(write_lines(files, emit, complain, tool=tool, averages=averages, kinds=kinds))
 
 
 @app.command(

@@ -32,6 +32,7 @@ from glusterlab.reproduce.state import (
     put,
     require_room,
 )
+from glusterlab.spec.fields import suggest
 from glusterlab.spec.studies import NO_STUDY, Study, load_study, studies, study_folder
 from glusterlab.spec.yaml import load_campaign
 from glusterlab.store.campaign import is_baseline
@@ -409,6 +410,7 @@ def choose_notebooks(names: Sequence[str] | None, project: Path) -> list[Path]:
         stem = name.removesuffix(".ipynb").removeprefix("notebooks/")
         matches = [path for path in found if path.stem == stem or path.stem.startswith(f"{stem}-")]
         if not matches:
-            raise UsageError(f"no notebook {name}: there are {', '.join(path.stem for path in found)}")
+            there = [path.stem for path in found]
+            raise UsageError(f"no notebook {name}: there are {', '.join(there)}{suggest(stem, there, listed=False)}")
         chosen += [path for path in matches if path not in chosen]
     return chosen

@@ -81,7 +81,7 @@ class CampaignStatus:
 
     @property
     def complete(self) -> bool:
-        return not self.missing and all(cell.valid == cell.wanted for cell in self.cells)
+        return bool(self.cells) and not self.missing and all(cell.valid == cell.wanted for cell in self.cells)
 
     def missing_sentence(self) -> str:
         many = "1 sample" if len(self.missing) == 1 else f"{len(self.missing):,} samples"

@@ -40,7 +40,7 @@ def verify(path: Path, progress: Callable[[int, int], None] | None = None) -> li
     """Every file of a campaign that is not as listed, and every sample that is not judged as it was."""
     if not (path / "campaign.yaml").is_file() and not (path / MANIFEST).is_file():
         advice = "name one, such as raw/first-light"
-        raise RawStoreError(f"{path}: expected a campaign's folder, found none; {advice}", path=path)
+        raise RawStoreError(f"{path}: expected a campaign's folder, found none; {advice}", path=path, exit_code=2)
     imported = campaign_origin(path) == "imported"
     findings = [
         Finding("leftover-partial", _relative(path, folder), f"a sample that was not finished: {_UNFINISHED}")

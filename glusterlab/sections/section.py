@@ -18,6 +18,7 @@ from glusterlab.figures.save import parse_formats, save, show, write_caption
 from glusterlab.figures.tables import SavedTable, Table, to_csv
 from glusterlab.plots.style import Frame, Provenance, house_style
 from glusterlab.sections.baseline import Baseline
+from glusterlab.sections.parameters import refuse_unknown_parameters
 from glusterlab.spec import Repeats, published
 from glusterlab.spec.claims import FILE as CLAIMS
 from glusterlab.spec.claims import Claims, load_claims, no_claims
@@ -256,6 +257,7 @@ def open_section(
     png, csv, comma-separated. ``study``: of published numbers (empty: the one that the campaign names). ``reads``: the
     tools whose samples the section holds, comma-separated; ``*`` all, ``none`` none.
     """
+    refuse_unknown_parameters()
     tools = parse_reads(reads)
     refuse_unknown(tools or ())
     chosen, campaign = parse_formats(formats), str(local(campaign))

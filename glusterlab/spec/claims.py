@@ -381,7 +381,8 @@ def published_file(folder: Path, study: str) -> Path:
     if not path.is_file():
         known = sorted(place.parent.name for place in folder.glob(f"*/{FILE}"))
         have = f"those of {', '.join(known)} are there" if known else "there are none of any study"
-        raise UsageError(f"expected the claims of study {study!r} in {path}, found no such file; {have}")
+        near = suggest(study, known, listed=False)
+        raise UsageError(f"expected the claims of study {study!r} in {path}, found no such file; {have}{near}")
     return path
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import RawStoreError
+from glusterlab.spec.fields import suggest
 from glusterlab.store import aside
 from glusterlab.store.files import (
     SCHEMA_VERSION,
@@ -33,7 +34,7 @@ from glusterlab.store.sample import Sample, SampleWriter, Window, read_cell
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
 
-__all__ = ["RawStore", "Sample", "SampleWriter", "Window", "appear", "is_baseline", "refuse_occupied"]
+__all__ = ["RawStore", "Sample", "SampleWriter", "Window", "appear", "is_baseline", "refuse_occupied", "work_folder"]
 
 _BASELINE = re.compile(r"^origin: *[\"']?baseline\b", re.MULTILINE)
 
@@ -92,11 +93,45 @@ def _held(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+MARK = ".glusterlab"
+"""The file by which a folder is known as the suite's own, as on hosts: in no other is anything deleted."""
+
+
+@contextmanager
+def work_folder(path: Path, suffix: str, *, goes_on: bool = False) -> Iterator[Path]:
+    """A locked folder beside `path`, in which that is made before it appears; gone at the end.
+
+    What an earlier one left is deleted; with `goes_on` it stays, after an error, too. RawStoreError when that folder is
+    not the suite's, or another process has it.
+    """
+    work = path.with_name(f".{path.name}.{suffix}")
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        marked = (work / MARK).is_file() and not (work / MARK).is_symlink()
+        if work.is_symlink() or not (marked or {entry.name for entry in work.iterdir()} <= {".lock"}):
+            advice = "move it away, or delete it if nobody needs what is in it"
+            raise RawStoreError(f"{work}: was not made by glusterlab (no file {MARK} in it): {advice}", path=work)
+        (work / MARK).touch()
+    except OSError as error:
+        raise write_error(work, error) from error
+    with RawStore(work).lock():
+        ended = False
+        try:
+            if not goes_on:
+                _empty(work)
+            yield work
+            ended = True
+        finally:
+            if ended or not goes_on:
+                _empty(work)
+                shutil.rmtree(work, ignore_errors=True)
+
+
 def _empty(folder: Path) -> None:
     for entry in folder.iterdir():
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry, ignore_errors=True)
-        elif entry.name not in UNLISTED:
+        elif entry.name not in {MARK, *UNLISTED}:
             entry.unlink()
 
 
@@ -118,11 +153,11 @@ class RawStore:
     ) -> RawStore:
         """Start a campaign's folder; it appears with all of its first files at once, where nothing was."""
         refuse_occupied(path)
-        partial = path.with_name(f".{path.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        _begin(partial, {"campaign.yaml": campaign_yaml, "cluster.yaml": cluster_yaml}, environment)
-        list_files(partial, [file for file in partial.iterdir() if file.is_file()])
-        appear(partial, path)
+        with work_folder(path, "partial") as work:
+            partial = work / path.name
+            _begin(partial, {"campaign.yaml": campaign_yaml, "cluster.yaml": cluster_yaml}, environment)
+            list_files(partial, [file for file in partial.iterdir() if file.is_file()])
+            appear(partial, path)
         return cls(path)
 
     @classmethod
@@ -136,32 +171,25 @@ class RawStore:
         be on the same disk. Raises RawStoreError when the folder is taken, or another process is making it.
         """
         refuse_occupied(path)
-        work = path.with_name(f".{path.name}.import")
-        try:
-            work.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise write_error(work, error) from error
-        with cls(work).lock():
-            try:
-                # what a killed one left
-                _empty(work)
-                store = cls(work / path.name)
-                store.appears_whole = True
-                _begin(store.path, specifications, environment)
-                yield store
-                list_files(store.path, [store.path])
-                sync_below(store.path)
-                refuse_occupied(path)
-                appear(store.path, path)
-            finally:
-                shutil.rmtree(work, ignore_errors=True)
+        with work_folder(path, "import") as work:
+            store = cls(work / path.name)
+            store.appears_whole = True
+            _begin(store.path, specifications, environment)
+            yield store
+            list_files(store.path, [store.path])
+            sync_below(store.path)
+            refuse_occupied(path)
+            appear(store.path, path)
 
     @classmethod
     def open(cls, path: Path) -> RawStore:
         """Open a campaign's folder; RawStoreError when there is none, or it is of a newer schema."""
         if not (path / "campaign.yaml").is_file():
-            message = f"{path}: expected a campaign's folder with a campaign.yaml, found none"
-            raise RawStoreError(f"{message}; `glusterlab run` and `glusterlab import` make one below raw/", path=path)
+            near = suggest(path.name, [each.parent.name for each in path.parent.glob("*/campaign.yaml")], listed=False)
+            message = f"{path}: expected a campaign's folder with a campaign.yaml, found none{near}"
+            raise RawStoreError(
+                f"{message}; `glusterlab run` and `glusterlab import` make one below raw/", path=path, exit_code=2
+            )
         store = cls(path)
         store.environment()
         return store

@@ -227,7 +227,7 @@ def unpacked(folder: Path, below: str | tuple[str, ...] = "", digests: dict[str,
             if error.file is None or not error.file.is_relative_to(plain):
                 raise
             file = folder / error.file.relative_to(plain)
-            raise ParseError(error.message, file=file, line=error.line) from error
+            raise ParseError(error.message, **{**error.details, "file": file}) from error
 
 
 @contextmanager

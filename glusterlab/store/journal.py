@@ -96,7 +96,9 @@ class EventReader:
     def __init__(self, folder: Path) -> None:
         if not any((folder / name).is_file() for name in (LOG, EVENTS)):
             message = f"{folder}: expected a campaign's {EVENTS} or {LOG}, found neither"
-            raise RawStoreError(f"{message}; `glusterlab run` and `glusterlab import` write them", path=folder)
+            raise RawStoreError(
+                f"{message}; `glusterlab run` and `glusterlab import` write them", path=folder, exit_code=2
+            )
         self._folder = folder
         self._offsets: dict[str, int] = {}
         self._damage: Counter[str] = Counter()

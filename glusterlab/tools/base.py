@@ -91,6 +91,11 @@ class Job:
         numbers = range(self.cell.workers)
         return [(self.clients[n % len(self.clients)], f"{self.dataset_dir}/w{n + 1:02d}") for n in numbers]
 
+    @property
+    def emptied(self) -> str:
+        """The line of a script that deletes the dataset, in the marked directory in which it lies and in no other."""
+        return join(("gl_remove", *self.dataset_dir.rsplit("/", 1)))
+
     def made_or_checked(self, files: Sequence[str], needs_files: bool) -> list[HostCommand]:
         """The `VolumeTool.prepare` of a tool that uses `ssh_wrapper`, and that has a file for each worker."""
         script = join(("chmod", "700", self.ssh_wrapper))
@@ -98,7 +103,7 @@ class Job:
             script += "\n" + check_files(files, self.cell.file_size_bytes)
         else:
             folders = [file.rpartition("/")[0] for file in files]
-            script += f" && {join(('rm', '-rf', self.dataset_dir))} && {join(('mkdir', '-p', *folders))}"
+            script += f" && {self.emptied} && {join(('mkdir', '-p', *folders))}"
         return [HostCommand(self.driver.name, script=script, deadline_s=self.deadline_s)]
 
     @property

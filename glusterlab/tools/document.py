@@ -67,12 +67,13 @@ PACKED_ERRORS = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 def open_binary(path: Path) -> IO[bytes]:
     """Open a raw file, unpacked when it is xz, gzip or bzip2; reading damaged packed data raises `PACKED_ERRORS`."""
     if path.is_dir():
-        raise ParseError("expected a file, found a folder", file=path)
+        raise ParseError("expected a file, found a folder", file=path, exit_code=2)
     try:
         plain = path.open("rb")
         start = plain.peek(8)[:8]
     except OSError as error:
-        raise ParseError(f"cannot be read: {error.strerror}", file=path) from error
+        code = 2 if isinstance(error, FileNotFoundError) else 3
+        raise ParseError(f"cannot be read: {error.strerror}", file=path, exit_code=code) from error
     kind = next((name for magic, name in _PACKED.items() if start.startswith(magic)), None)
     if kind is None:
         return plain
@@ -353,7 +354,7 @@ def located(path: Path, line: int | None = None) -> Iterator[None]:
     try:
         yield
     except ParseError as error:
-        raise ParseError(error.message, file=path, line=error.line or line) from error
+        raise ParseError(error.message, **{**error.details, "file": path, "line": error.line or line}) from error
 
 
 def word(value: object) -> str | None:

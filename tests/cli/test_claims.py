@@ -197,7 +197,7 @@ def test_any_claim_can_be_shown(raw: Path, claim: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("raw/none",), 1, "raw/none"),
+        (("raw/none",), 2, "raw/none"),
         (("raw/night", "--id", "throughput-write-peek"), 2, "did you mean 'throughput-write-peak'?"),
         (("raw/night", "--id", "sum", "--class", "fact"), 2, "give one or the other"),
         (("raw/night", "--study", "azure"), 2, "those of supermicro-2017 are there"),

@@ -21,7 +21,7 @@ from glusterlab.run.status import campaign_status
 from glusterlab.run.validity import judge_imported
 from glusterlab.run.verify import verify
 from glusterlab.spec import load_campaign, load_cluster, load_yaml
-from glusterlab.store.campaign import RawStore
+from glusterlab.store.campaign import RawStore, work_folder
 from glusterlab.store.imported import read_sample
 from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tables import build as tables
@@ -334,6 +334,27 @@ def test_a_kill_leaves_nothing_half_and_the_next_import_cleans_up(project: Path,
     assert run(*PATTERN).exit_code == 0
     assert [path.name for path in (project / "raw").iterdir()] == ["mine"]
     assert verify(project / "raw" / "mine") == []
+
+
+@pytest.mark.parametrize("suffix", ["import", "partial", "fetch"])
+def test_a_folder_of_the_users_own_is_left_alone(project: Path, put: Put, suffix: str) -> None:
+    put("x/4w/write.txt", line())
+    work, theirs = project / "raw" / f".mine.{suffix}", project / "theirs"
+    (theirs / "deep").mkdir(parents=True)
+    (theirs / "deep" / "thesis.txt").write_text("years")
+    for make in (lambda: shutil.copytree(theirs, work), lambda: work.symlink_to(theirs)):
+        work.parent.mkdir(exist_ok=True)
+        make()
+        taken = work_folder(project / "raw" / "mine", suffix)
+        with pytest.raises(RawStoreError, match=rf"\.mine\.{suffix}: was not made .* file \.glusterlab in it"), taken:
+            pytest.fail("it was taken")
+        if suffix == "import":
+            refused = run("--as", "mine", *PATTERN)
+            assert (refused.exit_code, ".mine.import: " in refused.output) == (1, True)
+        assert (work / "deep" / "thesis.txt").read_text() == "years"
+        if not work.is_symlink():
+            shutil.rmtree(work)
+    assert sorted(path.name for path in theirs.rglob("*")) == ["deep", "thesis.txt"]
 
 
 def test_the_same_folder_makes_the_same_cells(project: Path, mine: Path) -> None:

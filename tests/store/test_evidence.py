@@ -61,7 +61,7 @@ def test_a_packed_file_is_parsed_by_its_own_path(packed: Path, campaign: Path) -
     plain = [record.to_json().replace(str(campaign), str(packed)) for record in parse(campaign / name)]
     assert found == plain
     lines: list[str] = []
-    assert write_lines([packed / name], lambda text: lines.extend(text.splitlines()), print)
+    assert write_lines([packed / name], lambda text: lines.extend(text.splitlines()), print) == 0
     assert lines == plain
     with pytest.raises(ParseError, match=r"cannot be read|No such file"):
         list(parse(packed / SAMPLE / "telemetry" / "nobody.csv.xz"))

@@ -238,7 +238,7 @@ def pool_problems(cluster: Cluster, reports: Mapping[str, HostReport], pool: Poo
         advice = "set the MTU on every switch port between them; or ICMP is filtered, then look with iperf3"
         yield Finding(name, "warning", "mtu", message, advice)
     yield from pool.problems
-    if not any(finding.code == "gluster" for finding in pool.problems):
+    if "gluster" in pool.examined:
         yield from _peers(cluster, pool)
         yield from _volumes(pool)
     yield from _clients_together(cluster, pool)
