@@ -14,6 +14,8 @@ from glusterlab.spec import Campaign, Cluster
 from tests.packed import make_plain
 from tests.pools import campaign_data, pool_data
 
+pytestmark = pytest.mark.security
+
 PROJECT = Path(__file__).parents[1]
 FOLDERS = [PROJECT / name for name in ("raw", "runbooks", "figures")]
 FOUND = [path for folder in FOLDERS for path in folder.rglob("*") if ".partial/" not in path.as_posix()]

@@ -105,6 +105,11 @@ def test_why_a_host_cannot_be_connected_has_a_code(cluster: Cluster, fake: Recor
     assert ("s2", "error", code) in wrong(look(cluster, fake))
 
 
+def test_lines_of_known_hosts_that_are_not_read_are_said(cluster: Cluster, fake: FakeTransport) -> None:
+    fake.unread = ["/root/.ssh/known_hosts line 7 (its key is damaged)"]
+    assert any(each.level == "warning" and fake.unread[0] in each.message for each in look(cluster, fake))
+
+
 def test_keys_that_are_not_checked_are_said(cluster: Cluster, fake: FakeTransport) -> None:
     unchecked = cluster.ssh.model_copy(update={"check_host_keys": False})
     assert (None, "warning", "host-key") in wrong(look(cluster.model_copy(update={"ssh": unchecked}), fake))

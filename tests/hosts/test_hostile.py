@@ -22,6 +22,8 @@ from tests.hosts.conftest import Recorder
 from tests.pools import pool_data
 from tests.run.test_runner import CAMPAIGN as ORDINARY
 
+pytestmark = pytest.mark.security
+
 SANDBOX = r"""
 command_not_found_handle() { record "$@"; }
 record() {

@@ -267,6 +267,7 @@ gl_drop_mount() {{ echo "dropped $1"; }}
     assert not (place / "owner.json").exists()
 
 
+@pytest.mark.security
 def test_a_lock_where_others_could_write_is_refused(place: Path) -> None:
     place.mkdir()
     (place / "precious").write_text("x")
@@ -275,6 +276,7 @@ def test_a_lock_where_others_could_write_is_refused(place: Path) -> None:
     assert [path.name for path in place.iterdir()] == ["precious"]
 
 
+@pytest.mark.security
 def test_a_link_in_the_place_of_the_owner_is_never_written_through(place: Path, tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.write_text("precious")

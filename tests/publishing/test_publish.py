@@ -29,7 +29,10 @@ CELLS = (
 )
 SAMPLE = f"cells/{CELLS[1]}"
 
-pytestmark = pytest.mark.skipif(not REFERENCE.is_dir(), reason="the reference campaign is not here")
+pytestmark = [
+    pytest.mark.security,
+    pytest.mark.skipif(not REFERENCE.is_dir(), reason="the reference campaign is not here"),
+]
 
 Campaign = Callable[..., Path]
 

@@ -189,6 +189,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.security
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_archives_are_refused(packed: Path, case: str) -> None:
     (packed / ARCHIVE).write_bytes(HOSTILE[case])

@@ -110,6 +110,7 @@ def test_a_campaign_that_goes_on_meanwhile_comes_as_its_last_manifest_has_it(
     assert files(tmp_path / "small") == files(campaign)
 
 
+@pytest.mark.security
 def test_a_manifest_that_leads_elsewhere_is_refused(there: MemoryFileSystem, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     there.pipe(f"/lab/raw/small/{MANIFEST}", f"../mine.txt {'0' * 64}\n".encode())

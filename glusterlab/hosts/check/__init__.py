@@ -43,6 +43,9 @@ def check(cluster: Cluster, *, pool: Pool | None = None, baseline: bool = False)
     try:
         failed = connections.connect()
         found = []
+        if connections.unread:
+            message = f"of known_hosts cannot be read: {some(connections.unread, 3)}"
+            found.append(Finding(None, "warning", "host-key", message, "mend or remove these lines"))
         for name, error in sorted(failed.items()):
             known = {"the host key of": "host-key", "refused the login": "login"}
             code = next((code for words, code in known.items() if words in error.message), "reachable")

@@ -1,0 +1,48 @@
+"""A security test that is skipped where it has to run is a failure, and only there."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.security
+
+PROBE = """
+import pytest
+
+@pytest.mark.security
+@pytest.mark.skipif(True, reason="no sshd here")
+def test_marked(): ...
+
+@pytest.mark.security
+def test_inside():
+    pytest.skip("no namespace here")
+
+@pytest.mark.security
+@pytest.mark.parametrize("none", [])
+def test_of_nothing(none): ...
+
+@pytest.mark.skipif(True, reason="no browser here")
+def test_other(): ...
+"""
+
+
+@pytest.mark.parametrize(("required", "outcome"), [("1", "1 failed, 1 skipped, 2 errors"), ("", "4 skipped")])
+def test_a_skip_of_a_security_test_fails_where_a_testbed_is_required(
+    tmp_path: Path, required: str, outcome: str
+) -> None:
+    shutil.copy(Path(__file__).with_name("conftest.py"), tmp_path)
+    (tmp_path / "test_probe.py").write_text(PROBE)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "markers=security", tmp_path],
+        cwd=tmp_path,
+        env=os.environ | {"GLUSTERLAB_REQUIRE_TESTBED": required},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert outcome in done.stdout
+    assert ("no sshd here" in done.stdout) == bool(required)
