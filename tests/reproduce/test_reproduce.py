@@ -20,6 +20,7 @@ import nbformat
 import pytest
 
 from glusterlab.errors import GlusterlabError, RawStoreError, UsageError
+from glusterlab.figures import gallery
 from glusterlab.reproduce import execute
 from glusterlab.reproduce import reproduce as reproducing
 from glusterlab.reproduce.execute import with_outputs_of
@@ -615,7 +616,7 @@ class TestWhatGoesWrong:
 
     @pytest.mark.parametrize(
         ("module", "step", "failed"),
-        [(reproducing, "_write_index", [""]), (execute, "_view", ["10-first", "20-second"])],
+        [(gallery, "write_index", [""]), (execute, "_view", ["10-first", "20-second"])],
     )
     def test_no_space_for_the_page_or_for_what_is_temporary_is_a_result(
         self, project: Project, monkeypatch: pytest.MonkeyPatch, module: ModuleType, step: str, failed: list[str]
