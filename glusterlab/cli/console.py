@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glusterlab.secrets import redact
 from glusterlab.units import MEGABYTE, short_number
 
 if TYPE_CHECKING:
@@ -93,7 +94,11 @@ ClusterArgument = typer.Argument(
 SchedulerOption = Annotated[
     str | None,
     option(
-        "ADDRESS", "A Dask scheduler whose workers do the work; they must reach RAW under the same path.", "--scheduler"
+        "ADDRESS",
+        "A Dask scheduler whose workers do the work; they must reach RAW under the same path. Whoever reaches a tcp:// "
+        "one can run any code on it, its workers and here: a trusted network, or tls:// with certificates in Dask's "
+        "configuration (distributed.comm.tls).",
+        "--scheduler",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
@@ -117,7 +122,7 @@ def person() -> Console:
 
 def complain(message: str) -> None:
     """One error, on stderr."""
-    typer.echo(f"{typer.style('error:', fg='red', bold=True)} {message}", err=True)
+    typer.echo(f"{typer.style('error:', fg='red', bold=True)} {redact(message)}", err=True)
 
 
 def emit_json(data: Mapping[str, Any], *, version: int | None = SCHEMA_VERSION) -> None:
