@@ -23,6 +23,7 @@ from glusterlab.run.verify import verify
 from glusterlab.spec.yaml import dump_yaml, load_cluster
 from glusterlab.store import evidence
 from glusterlab.store.campaign import RawStore, Sample
+from glusterlab.store.files import refuse_links
 from glusterlab.store.manifest import MANIFEST, Manifest, list_files
 from glusterlab.tools.document import read_bytes
 from glusterlab.tools.records import Record
@@ -73,13 +74,14 @@ def publish(
     `new_names` are those that the user wants in the copy, by the original ones; `name` is that of the campaign there.
     `phases` is called with what is begun; its context is called with how much is done, and of how much.
 
-    Raises `UsageError` when the output or a name is unfit. Raises `RawStoreError` when the campaign is damaged, or the
-    copy would not say the same as the original.
+    Raises `UsageError` when the output or a name is unfit. Raises `RawStoreError` when the campaign is damaged, a link
+    leads out of it, or the copy would not say the same as the original.
     """
     if output.name in ("", ".."):
         output = output.resolve()
     names_file = output.with_name(f"names-of-{output.name}.yaml")
     _refuse_place(raw, output, names_file)
+    refuse_links(raw)
     with phases("checking the campaign") as count:
         _require_intact(raw, count)
     packed = {path.parent.relative_to(raw) for path in raw.glob(f"*/*/sample-*/{evidence.ARCHIVE}")}

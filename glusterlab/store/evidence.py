@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from glusterlab.errors import ParseError, RawStoreError
-from glusterlab.store.files import write_error
+from glusterlab.store.files import refuse_links, write_error
 
 ARCHIVE = "evidence.tar.xz"
 
@@ -46,6 +46,7 @@ def pack(folder: Path) -> None:
     archive = folder / ARCHIVE
     if archive.exists():
         raise RawStoreError(f"{archive}: is there already, and raw files are never replaced", path=archive)
+    refuse_links(folder)
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     outputs = {name for name in files if name.startswith("workload/")} - _SUITES_OWN
     plain = {"sample.json"} | (outputs if len(outputs) <= MAX_OUTPUTS else set())

@@ -27,6 +27,15 @@ def local(place: str | Path) -> Path:
     return Path(text.removeprefix("file://"))
 
 
+def refuse_links(folder: Path) -> None:
+    """RawStoreError where a link below a folder leads out of it, or to no file: what is there is not the campaign's."""
+    home = folder.resolve()
+    for path in folder.rglob("*"):
+        if path.is_symlink() and not (path.is_file() and path.resolve().is_relative_to(home)):
+            message = f"{path}: a link out of the campaign, to {path.readlink()}; put a copy in its place, or remove it"
+            raise RawStoreError(message, path=path)
+
+
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's bytes, in hexadecimal; RawStoreError when it cannot be read."""
     try:

@@ -32,6 +32,8 @@ def fetch(url: str, folder: Path, progress: Callable[[int, int], None] = lambda 
         system, root = _opened(url)
         with _as_sentence(f"{url}: cannot be read"):
             found = system.find(root, detail=True)
+        if links := sorted(path for path, each in found.items() if each.get("islink") or each.get("type") == "link"):
+            raise DataError(f"{url}: {links[0]} is a link, and may lead anywhere: put a copy in its place there")
         base = PurePosixPath(system._strip_protocol(root))
         sizes = {PurePosixPath(path).relative_to(base).as_posix(): entry.get("size") for path, entry in found.items()}
         if MANIFEST not in sizes:

@@ -87,6 +87,17 @@ def test_packing_is_deterministic(packed: Path, tmp_path: Path) -> None:
         evidence.pack(tmp_path / "sample")
 
 
+@pytest.mark.security
+def test_what_a_link_leads_to_is_not_packed(tmp_path: Path) -> None:
+    (tmp_path / "private").write_text("a key\n")
+    (tmp_path / "sample" / "workload").mkdir(parents=True)
+    link = tmp_path / "sample" / "workload" / "log.txt"
+    link.symlink_to(tmp_path / "private")
+    with pytest.raises(RawStoreError, match=r"log\.txt: a link out of the campaign"):
+        evidence.pack(tmp_path / "sample")
+    assert link.is_symlink()
+
+
 def test_more_evidence_than_is_read_again_stays_plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "log.txt").write_text("x" * 10_000)
     monkeypatch.setattr(evidence, "MAX_BYTES", 9_000)

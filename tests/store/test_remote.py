@@ -119,6 +119,25 @@ def test_a_manifest_that_leads_elsewhere_is_refused(there: MemoryFileSystem, tmp
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
+@pytest.mark.security
+def test_a_link_is_not_followed(campaign: Path, tmp_path: Path) -> None:
+    (tmp_path / "private").write_text("a key\n")
+    (campaign / "log.txt").unlink(missing_ok=True)
+    (campaign / "log.txt").symlink_to(tmp_path / "private")
+    with pytest.raises(DataError, match=r"log\.txt is a link"):
+        fetch(f"file://{campaign}", tmp_path / "small")
+    assert not (tmp_path / "small").exists()
+
+
+@pytest.mark.security
+@pytest.mark.parametrize(("url", "name"), [("ftp://me:hunter2@host", "host"), ("ftp://me:hunter2@host/a/b/", "b")])
+def test_a_folder_is_not_called_by_a_password(url: str, name: str) -> None:
+    with patch.object(remote, "fetch", return_value=(0, 0)) as fetched:
+        result = CliRunner().invoke(app, ["fetch", url])
+    assert fetched.call_args.args[1] == Path("raw", name)
+    assert "hunter2" not in result.output
+
+
 @pytest.mark.parametrize(
     ("url", "kind", "message"),
     [
