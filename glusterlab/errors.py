@@ -28,18 +28,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from glusterlab.secrets import redact
+
 
 class GlusterlabError(Exception):
-    """Base of all errors: `message` says what was expected, found, and to do; `details` are kept as attributes.
+    """Base of all errors: `message` says what was expected, found and to do, without secrets; `details` are kept.
 
-    So `exit_code` among them is that of one error.
+    They are attributes; `exit_code` among them is that of one error.
     """
 
     exit_code: ClassVar[int] = 3
 
     def __init__(self, message: str, **details: Any) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = redact(message)
+        super().__init__(self.message)
         self.details = details
         for name, value in details.items():
             setattr(self, name, value)
