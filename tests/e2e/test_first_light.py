@@ -58,7 +58,7 @@ def pool(project: Path) -> Iterator[Path]:
     sizes = ("--servers", "6", "--clients", "2", "--disks", "1", "--arrays", "1", "--scale", "512")
     with started_testbed(NAME, SUBNET, *sizes, cwd=project) as cluster:
         yield cluster
-    glusterlab("testbed", "down", "--name", NAME, cwd=project)
+    glusterlab("testbed", "down", "--name", NAME, cwd=project, code=2)
     assert not network.namespaces(NAME)
     assert not network.interfaces(NAME)
     left = [
