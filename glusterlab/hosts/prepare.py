@@ -187,32 +187,43 @@ def _judge(device: Device, *, wipe: bool) -> tuple[Action, str]:
     if "point_has" in facts:
         return _judge_mounted(device)
     obstacles = (
-        ("mounted", "is mounted at"),
-        ("swap", "is used as swap:"),
-        ("holder", "is part of"),
-        ("point_is", f"{device.brick} is"),
-        ("read_only", "is read-only:"),
-        ("unread", "could not be examined:"),
+        ("mounted", "is mounted at {}: unmount it if nobody needs it there"),
+        ("swap", "is used as swap: {}: swapoff, if it is not needed"),
+        ("holder", "is part of {}: take it out of that first"),
+        ("point_is", device.brick + " is {}"),
+        ("read_only", "is read-only: {}"),
+        ("unread", "could not be examined: {}"),
     )
     for key, words in obstacles:
         if key in facts:
-            return "refused", f"{words} {facts[key][0]}"
+            return "refused", words.replace("{}", facts[key][0])
     if facts.get("type") == ("xfs",) and facts.get("label") == (label_of(device.backing, device.brick),):
         return "mount", "was made by glusterlab for this brick"
-    for part, found in {"": {*facts.get("type", ()), *_signatures(facts)}, **device.children}.items():
-        path, which = (f"/dev/{part}", f"its partition {part} ") if part else (device.path, "")
-        if larger := sorted(kind for kind in found if kind in _BY_HAND or kind.endswith("_member")):
-            whose = _BY_HAND.get(larger[0], f"something larger ({larger[0]})")
-            return "refused", f"{which}belongs to {whose}: if it does no longer, wipe it by hand (wipefs -a {path})"
-        if "?" in found:
-            return "refused", f"{which}could not be examined: look with 'blkid -p {path}'"
-        if part and found and found <= _TABLES:
-            return "refused", f"{which}has a partition table of its own, in which nothing was examined"
+    if kept := _kept(device):
+        return "refused", kept
     if device.is_blank:
         return "make", "looks blank"
     if wipe:
         return "wipe", "is not blank, and the cluster file says wipe: true"
     return "refused", f"is not blank: set backings.{device.backing}.wipe to true if nobody needs what is on it"
+
+
+def _kept(device: Device) -> str:
+    """Why what is on a device, or in a partition of it, is never wiped from here; empty where it may be."""
+    facts = device.facts
+    whole = {*facts.get("type", ()), *facts.get("pttype", ()), *_signatures(facts)}
+    if whole & _TABLES and "no_table" in facts:
+        return f"has a partition table that could not be read: look with 'partx -s {device.path}'"
+    for part, found in {"": whole, **device.children}.items():
+        path, which = (f"/dev/{part}", f"its partition {part} ") if part else (device.path, "")
+        if larger := sorted(kind for kind in found if kind in _BY_HAND or kind.endswith("_member")):
+            whose = _BY_HAND.get(larger[0], f"something larger ({larger[0]})")
+            return f"{which}belongs to {whose}: if it does no longer, wipe it by hand (wipefs -a {path})"
+        if "?" in found:
+            return f"{which}could not be examined: look with 'blkid -p {path}'"
+        if part and found and found <= _TABLES:
+            return f"{which}has a partition table of its own, in which nothing was examined"
+    return ""
 
 
 def _judge_mounted(device: Device) -> tuple[Action, str]:

@@ -64,8 +64,8 @@ gl_children() {
             echo "child ${prefix##*/}$number part $((sectors * 512))" \
                 "$(gl_forms "$real" --offset $((start * 512)) --size $((sectors * 512)))"
         done <<<"$parts"
-    elif [ -n "$(blkid -p -o value -s PTTYPE -- "$real" 2>/dev/null)" ]; then
-        echo "unread partx cannot read its partition table"
+    else
+        echo "no_table yes"
     fi
     parts=$(lsblk -nrbpo KNAME,TYPE,SIZE -- "$real") || echo "unread lsblk cannot say what is made of it"
     while read -r name kind size; do

@@ -80,6 +80,7 @@ OURS = f"type xfs\nlabel {label_of('jbod', '/bricks/d1')}\nsignature xfs\n"
         (BLANK + "pttype dos\nchild sdb1 part 512 zfs_member\nchild sdb9 part 9 -", "refused", "refused", "to ZFS"),
         (BLANK + "pttype dos\nchild sdb1 part 512 ?", "refused", "refused", "sdb1 could not be examined"),
         (BLANK + "pttype dos\nchild sdb1 part 512 dos", "refused", "refused", "partition table of its own"),
+        (BLANK + "no_table yes\nsignature gpt", "refused", "refused", "partition table that could not be read"),
         (BLANK + "unread lsblk: no such command", "refused", "refused", "lsblk: no such command"),
         (BLANK + "type xfs\nlabel theirs", "refused", "wipe", "is not blank"),
         (BLANK + OURS, "mount", "mount", "was made by glusterlab"),
@@ -237,7 +238,10 @@ def test_a_device_in_use_is_refused_whatever_the_file_says(tmp_path: Path, loop:
     run("mount", device, tmp_path / "bricks" / "other")
     cluster = cluster_of(tmp_path, [device], wipe=True)
     found = prepare.look(pool_of(cluster), cluster)
-    assert [(each.action, each.why) for each in found] == [("refused", f"is mounted at {tmp_path}/bricks/other")]
+    advice = "unmount it if nobody needs it there"
+    assert [(each.action, each.why) for each in found] == [
+        ("refused", f"is mounted at {tmp_path}/bricks/other: {advice}")
+    ]
 
 
 EXTENDED = bytes([0, 0, 2, 0, 5, 0, 0, 0]) + (8192).to_bytes(4, "little") + (8192).to_bytes(4, "little")
@@ -409,5 +413,5 @@ def test_a_look_needs_servers_only_work_all_hosts(tmp_path: Path, loop: Loop, co
     assert "looks blank" in shown.stdout
     assert "looking at 1 device\n" in shown.stderr
     refused = command(cluster, "--yes", away="c1")
-    assert (refused.exit_code, "c1: not reachable" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "c1: not reachable" in refused.stderr) == (3, True)
     assert not prepare.look(pool_of(cluster), cluster)[0].facts.get("type")
