@@ -31,6 +31,7 @@ EXIT_CODES = (
 """Ends the help of every command, as `_Commands` finds it."""
 
 COMMANDS = {
+    "init": "init",
     "testbed": "testbed",
     "prepare": "prepare",
     "check": "check",

@@ -402,7 +402,8 @@ def choose_notebooks(names: Sequence[str] | None, project: Path) -> list[Path]:
     """Notebooks of the project by their names or numbers; all by default. Raises UsageError when there is none."""
     found = sorted((project / "notebooks").glob("[0-9][0-9]-*.ipynb"))
     if not found:
-        raise UsageError(f"no notebook in {project / 'notebooks'}: expected files such as 10-large-files.ipynb")
+        advice = "expected files such as 10-large-files.ipynb; `glusterlab init DIR` writes them"
+        raise UsageError(f"no notebook in {project / 'notebooks'}: {advice}")
     if names is None:
         return found
     chosen = []

@@ -20,7 +20,7 @@ from tests.cli.conftest import ROOT, answer, call
 from tests.pools import pool_data
 
 COMMANDS = [
-    *("testbed", "prepare", "check", "plan", "run", "status", "log", "verify", "publish"),
+    *("init", "testbed", "prepare", "check", "plan", "run", "status", "log", "verify", "publish"),
     *("import", "parse", "tables", "reproduce", "claims", "compare", "size", "schema"),
 ]
 
