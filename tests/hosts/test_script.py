@@ -232,6 +232,27 @@ def test_hostile_outputs_are_refused() -> None:
         probe.read_outputs(script.Part(0, b"no tar"), "c1")
 
 
+@pytest.mark.parametrize("name", [".profile", "out/.hidden", "out/..", ".."])
+def test_outputs_with_hidden_names_or_names_that_lead_away_are_refused(name: str) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo(name), io.BytesIO())
+    with pytest.raises(HostError, match="expected output files with names of their own"):
+        probe.read_outputs(script.Part(0, buffer.getvalue()), "c1")
+
+
+def test_more_output_than_is_kept_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "MAX_OUTPUT_BYTES", 5)
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name in ("one", "two"):
+            member = tarfile.TarInfo(name)
+            member.size = 3
+            archive.addfile(member, io.BytesIO(b"abc"))
+    with pytest.raises(HostError, match="more than 5 bytes of output"):
+        probe.read_outputs(script.Part(0, buffer.getvalue()), "c1")
+
+
 def test_a_checkout_is_packed_without_its_history(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "config").write_text("secret")

@@ -1,6 +1,7 @@
 """A campaign that lies elsewhere comes here whole or not at all, and what an interrupted fetch brought is kept."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,10 +112,14 @@ def test_a_campaign_that_goes_on_meanwhile_comes_as_its_last_manifest_has_it(
 
 
 @pytest.mark.security
-def test_a_manifest_that_leads_elsewhere_is_refused(there: MemoryFileSystem, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["../mine.txt", "cells/../../mine.txt", "{folder}/mine.txt"])
+def test_a_manifest_that_leads_elsewhere_is_refused(there: MemoryFileSystem, tmp_path: Path, name: str) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    there.pipe(f"/lab/raw/small/{MANIFEST}", f"../mine.txt {'0' * 64}\n".encode())
-    with pytest.raises(DataError, match=r"expected files below the campaign in MANIFEST.sha256, found \.\./mine.txt"):
+    name = name.format(folder=tmp_path)
+    there.pipe(f"/lab/raw/small/{MANIFEST}", f"{name} {'0' * 64}\n".encode())
+    with pytest.raises(
+        DataError, match=f"expected files below the campaign in MANIFEST.sha256, found {re.escape(name)}"
+    ):
         fetch(URL, tmp_path / "small")
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
