@@ -51,7 +51,9 @@ def refuse_occupied(path: Path) -> None:
     """Refuse a folder that holds more than what the manifest does not list."""
     if path.exists() and any(entry.name not in UNLISTED for entry in path.iterdir()):
         advice = "choose another name for the campaign, or move that folder away"
-        raise RawStoreError(f"{path}: expected no such folder, found one with files in it; {advice}", path=path)
+        raise RawStoreError(
+            f"{path}: expected no such folder, found one with files in it; {advice}", path=path, exit_code=2
+        )
 
 
 def _begin(folder: Path, specifications: Mapping[str, str], environment: Mapping[str, object]) -> None:

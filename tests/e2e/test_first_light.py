@@ -103,7 +103,7 @@ def test_hosts_have_counters_of_their_own(pool: Path) -> None:
 
 
 def test_second_testbed_of_the_name_is_refused(pool: Path, project: Path) -> None:
-    done = glusterlab("testbed", "up", "--name", NAME, cwd=project, code=1)
+    done = glusterlab("testbed", "up", "--name", NAME, cwd=project, code=3)
     assert "testbed down" in done.stderr
 
 

@@ -148,7 +148,7 @@ def test_a_name_is_never_taken_twice(project: Path, mine: Path) -> None:
     mine.mkdir()
     (mine / "notes.txt").touch()
     result = run(*PATTERN)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "found one with files in it; choose another name for the campaign, or move that folder away" in result.stderr
 
 
@@ -287,7 +287,7 @@ def test_two_imports_at_once_do_not_mix_and_an_error_in_the_middle_leaves_nothin
     put("x/4w/write.txt", line())
     with RawStore.whole(project / "raw" / "mine", specifications={"campaign.yaml": ""}, environment={}):
         result = run(*PATTERN)
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "is in use by process" in result.stderr
 
     def full(*_: object, **__: object) -> None:
@@ -295,7 +295,7 @@ def test_two_imports_at_once_do_not_mix_and_an_error_in_the_middle_leaves_nothin
 
     shutil.rmtree(project / "raw")
     monkeypatch.setattr("glusterlab.importing.campaign.judge_imported", full)
-    assert run(*PATTERN).exit_code == 1
+    assert run(*PATTERN).exit_code == 3
     assert list((project / "raw").iterdir()) == []
 
 
@@ -350,7 +350,7 @@ def test_a_folder_of_the_users_own_is_left_alone(project: Path, put: Put, suffix
             pytest.fail("it was taken")
         if suffix == "import":
             refused = run("--as", "mine", *PATTERN)
-            assert (refused.exit_code, ".mine.import: " in refused.output) == (1, True)
+            assert (refused.exit_code, ".mine.import: " in refused.output) == (3, True)
         assert (work / "deep" / "thesis.txt").read_text() == "years"
         if not work.is_symlink():
             shutil.rmtree(work)
