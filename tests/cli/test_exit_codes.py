@@ -29,7 +29,6 @@ MISSING = [
     "compare nowhere raw/none",
     "fetch {folder}/nowhere",
     "init campaign.yaml",
-    "init campaign.yaml",
     "import nowhere --as x --pattern *",
     "import raw --as x --map nowhere",
     "log nowhere",
