@@ -66,8 +66,9 @@ def reproduce(
     or for none where it alone is, or another run writes the same figures.
     """
     project = project.resolve()
+    chosen = choose_campaigns(raw_paths, project)
     run = _Run(project, choose_notebooks(notebooks, project), notebooks is None, force, progress)
-    raws = run.without_foreign(choose_campaigns(raw_paths, project), refuse=bool(raw_paths))
+    raws = run.without_foreign(chosen, refuse=bool(raw_paths))
     target = project / "figures" if output is None else output
     with as_interrupts(), ExitStack() as opened:
         places = [(raw, opened.enter_context(figures_of(target / raw.name, own=output is None))) for raw in raws]
@@ -371,7 +372,8 @@ def choose_campaigns(raw_paths: Sequence[Path], project: Path) -> list[Path]:
     found = sorted(path.parent for path in (project / "raw").glob(f"*/{MANIFEST}"))
     chosen = [path for path in found if path.name != "published" and not is_baseline(path)]
     if not chosen:
-        raise UsageError(f"no campaign in {project / 'raw'}: measure one with `glusterlab run`, or name its folder")
+        advice = "measure one with `glusterlab run`, or name its folder; `glusterlab init DIR` makes a lab for it"
+        raise UsageError(f"no campaign in {project / 'raw'}: {advice}")
     return chosen
 
 

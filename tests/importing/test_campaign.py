@@ -277,7 +277,7 @@ def test_lost_samples_are_missing(mine: Path) -> None:
     assert "2 samples that MANIFEST.sha256 lists are not there: cells/tally-read-" in shown.stderr
     (mine / MANIFEST).unlink()
     shown = command("status", "raw/mine")
-    assert shown.exit_code == 1
+    assert shown.exit_code == 3
     assert "expected the list of the imported files, found none; restore it from a copy" in shown.stderr
 
 
