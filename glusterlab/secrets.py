@@ -12,10 +12,12 @@ REDACTED = "[redacted]"
 """What stands in the place of a secret."""
 
 _LOGGED_CHARACTERS = 400
+_IN_ONE_COMMAND = 10
+"""More secrets of a kind are in no call of a client, of which one search finds one."""
 
 _NAMED = (
     r"(?:password|passwd|passphrase|secret|(?:api|access|account)[_-]?key|bindpw|rootpw|(?<=[a-z]_)(?:pass|pw)(?![a-z])"
-    r"|(?<![a-z])pwd(?=['\"]?\s?=\s?['\"]?[^\s/$'\"]|['\"]\s?:)|sshpass(?==)|(?<![a-z])pass(?=['\"]\s?:)"
+    r"|(?<![a-z])pwd(?=['\"]?\s?=\s?['\"]?[^\s/$'\"]|['\"]\s?:)|sshpass(?==)|(?<=,)pass(?==)|(?<![a-z])pass(?=['\"]\s?:)"
     r"|(?:access|api|auth|bearer|id|private|refresh|security|session|vault)[_-]?token(?![a-z]))[\w-]{0,40}"
 )
 _HINTS = ("pass", "secret", "key", "token", "pwd", "_pw", "bindpw", "rootpw")
@@ -24,7 +26,10 @@ _NOT_A_VALUE = r"(?!\[redacted\]|(?:yes|no|true|false|none|null)\b)"
 _IS = r"\\?['\"]?\s{0,20}(?:[=:]|=>)\s{0,20}"
 _NEXT = r"(?:\\?['\"]?,?\s{1,20}|=)"
 """Between an option and its value, on a command line and in a list of words."""
-_VALUE = r"\\?['\"]?(?!\[redacted\])(?P<value>[^\s'\",;\\-][^\s'\",\\]*)"
+_QUOTE = r"(?P<quote>\\?['\"])?"
+_QUOTED = r"(?!\[redacted\])(?P<value>(?(quote)[^\s'\",\\-](?:(?!(?P=quote))[^\r\n])*+|[^\s'\",;\\-][^\s'\",\\]*))"
+"""What stands behind `_QUOTE`: up to the quote that shuts, or else a word."""
+_VALUE = _QUOTE + _QUOTED
 
 _FORMS = {
     "private key": (
@@ -56,26 +61,37 @@ _FORMS = {
     ),
     "password or key": (_HINTS, rf"{_NAMED}{_IS}\\?['\"]?{_NOT_A_VALUE}(?P<value>[^\s'\",;&<>\\]+)"),
     "password in a tag": (_HINTS, rf"<[\w-]{{0,40}}{_NAMED}>(?!\[redacted\])(?P<value>[^<]{{1,1000}})<"),
-    "password option": (_HINTS, rf"(?<![\w-])--[\w-]{{0,40}}(?:{_NAMED}|(?<![a-z])pass){_NEXT}{_NOT_A_VALUE}{_VALUE}"),
+    "password option": (
+        (*_HINTS, "bearer"),
+        rf"(?<![\w-])--[\w-]{{0,40}}(?:{_NAMED}|(?<![a-z])pass|bearer){_NEXT}{_NOT_A_VALUE}{_VALUE}",
+    ),
     "password behind a word": (
-        ("password",),
+        ("password", "bindpw", "rootpw", "pass:"),
         (
-            r"\b(?:login\s{1,20}\S{1,100}|option)\s{1,20}(?:[\w.-]{0,100}\.)?password\s{1,20}"
+            r"(?:\b(?:login\s{1,20}\S{1,100}|option)\s{1,20}(?:[\w.-]{0,100}\.)?password\s{1,20}"
+            r"|(?m:^)[ \t]{0,40}(?:bindpw|rootpw)[ \t]{1,20}|-pass(?:in|out)?\s{1,20}['\"]?pass:)"
             r"(?!\[redacted\])(?P<value>\S+)"
         ),
     ),
     "password of a client": (
-        ("sshpass", "mysql", "mariadb", "mongo", "docker", "podman", "ipmitool", "ldap", "redis-cli", "curl"),
+        ("sshpass", "mysql", "mariadb", "mongo", "docker", "podman", "ipmitool", "ldap", "redis-cli"),
         (
             r"\b(?:(?:mysql|mariadb)[\w-]{0,20}(?=['\"\s])[^\n;|]{0,100}?[\s'\"](?-i:-p)"
             r"|sshpass(?=['\"\s])[^\n;|]{0,40}?[\s'\"](?-i:-p)(?:\\?['\"]?,?\s{1,20})?"
             rf"|(?:mongo(?:sh|dump|restore|export|import)?|(?:docker|podman)['\",]{{0,2}}\s['\"]?login)(?=['\"\s])"
-            rf"[^\n;|]{{0,100}}?[\s'\"](?-i:-p){_NEXT}"
-            rf"|ipmitool(?=['\"\s])[^\n;|]{{0,100}}?[\s'\"](?-i:-P){_NEXT}"
-            rf"|ldap\w{{3,8}}(?=['\"\s])[^\n;|]{{0,100}}?[\s'\"](?-i:-w){_NEXT}"
-            rf"|redis-cli(?=['\"\s])[^\n;|]{{0,100}}?[\s'\"]-a{_NEXT}"
-            rf"|curl(?=['\"\s])[^\n;|]{{0,200}}?[\s'\"](?:-[a-z]{{0,10}}u|--(?:proxy-)?user)(?:{_NEXT})?['\"]?[^\s:'\"]{{1,100}}:)"
+            rf"[^\n;|]{{0,100}}?[\s'\"](?-i:-p)(?:{_NEXT})?"
+            rf"|ipmitool(?=['\"\s])[^\n;|]{{0,100}}?[\s'\"](?-i:-P)(?:{_NEXT})?"
+            rf"|ldap\w{{3,8}}(?=['\"\s])[^\n;|]{{0,100}}?[\s'\"](?-i:-w)(?:{_NEXT})?"
+            rf"|redis-cli(?=['\"\s])[^\n;|]{{0,100}}?[\s'\"]-a{_NEXT})"
             rf"{_VALUE}"
+        ),
+    ),
+    "password behind a user": (
+        ("curl", "skopeo", "smbclient"),
+        (
+            rf"\b(?:curl|skopeo|smbclient)(?=['\"\s])[^\n;|]{{0,200}}?[\s'\"]"
+            rf"(?:-[a-z]{{0,10}}u|(?-i:-b)|--(?:(?:proxy-)?user|cookie|(?:src-|dest-)?creds))(?:{_NEXT})?"
+            rf"{_QUOTE}[^\s:=%'\"]{{1,100}}[:=%]{_QUOTED}"
         ),
     ),
     "password hash": (
@@ -100,12 +116,26 @@ _FORMS = {
     "service token": (
         (
             *("gho_", "ghp_", "ghr_", "ghs_", "ghu_", "pat_", "xox", "xapp-", "hvs.", "hvb.", "npm_", "sk-"),
-            *("k_live_", "k_test_", "hf_", "akia", "asia", "abia", "acca", "aiza", "ya29.", "sg.", "pypi-", "_v1_"),
+            *(
+                "k_live_",
+                "k_test_",
+                "hf_",
+                "whsec_",
+                "akia",
+                "asia",
+                "abia",
+                "acca",
+                "aiza",
+                "ya29.",
+                "sg.",
+                "pypi-",
+                "_v1_",
+            ),
             *("age-secret", "eyj", "glpat-", "gldt-", "glrt-", "glsa_"),
         ),
         (
             r"\b(?P<value>(?-i:(?:gh[oprsu]_|github_pat_|dckr_pat_|gl(?:pat|dt|rt)-|glsa_"
-            r"|xox[abceoprs]-|xapp-|hv[bs]\.|npm_|sk-[a-z]*-?|[rs]k_(?:live|test)_|hf_|ya29\.|pypi-|do[opr]_v1_)[\w-]{16,}"
+            r"|xox[abceoprs]-|xapp-|hv[bs]\.|npm_|sk-[a-z]*-?|[rs]k_(?:live|test)_|whsec_|hf_|ya29\.|pypi-|do[opr]_v1_)[\w-]{16,}"
             r"|SG\.[\w-]{16,}\.[\w-]{16,}|AGE-SECRET-KEY-1[0-9A-Z]{20,}|(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}|AIza[\w-]{35}"
             r"|(?<![\w-])eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*))"
         ),
@@ -159,7 +189,10 @@ def redact(text: str) -> str:
     'env API_KEY=[redacted] curl -H "Authorization: Bearer [redacted]" https://me:[redacted]@example.org/'
     """
     for _, pattern in _likely(text):
-        text = pattern.sub(_without_value, text)
+        for _ in range(_IN_ONE_COMMAND):
+            text, count = pattern.subn(_without_value, text)
+            if not count:
+                break
     return text
 
 

@@ -80,6 +80,14 @@ SECRETS = {
     "curl -u me:hunter2 https://example.org": "hunter2",
     "curl -sSu 'me:correct horse' https://example.org": "correct",
     '"curl", "--user", "me:hunter2"': "hunter2",
+    "curl -su 'me:correct horse battery' https://example.org": "battery",
+    "curl --cookie 'session=hunter2' -b session=hunter2 https://example.org": "hunter2",
+    "curl --oauth2-bearer hunter2 https://example.org": "hunter2",
+    "skopeo copy --src-creds me:hunter2 a b": "hunter2",
+    "smbclient -U 'me%correct horse' //host/share": "horse",
+    "mount -t cifs -o user=me,pass=hunter2 //host/share /mnt": "hunter2",
+    "\nbindpw hunter2\n": "hunter2",
+    "openssl rsa -passin pass:hunter2": "hunter2",
     "ftp://me:hun@ter2@host/x": "ter2",
     "aws_session_token = FwoGZXIvYXdzEXAMPLE": "FwoGZ",
     "X-Vault-Token: hunter2": "hunter2",
@@ -93,9 +101,13 @@ SECRETS = {
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJtZSJ9.c2lnbmF0dXJl": "c2lnbm",
     "mysql -u root -phunter2 db": "hunter2",
     "mongodump -u me -p hunter2": "hunter2",
+    "mysql -p'correct horse battery' db": "battery",
     "docker login -u me -p hunter2 host": "hunter2",
+    "podman login -u me -phunter2 host": "hunter2",
     "ipmitool -H bmc -P hunter2 power": "hunter2",
     "ldapsearch -x -w hunter2 -b dc": "hunter2",
+    "ldapsearch -D me -w 'correct horse' -b dc": "horse",
+    "whsec_0123456789abcdefghij": "0123456789",
     "redis-cli -a hunter2 ping": "hunter2",
     "machine host login me password hunter2": "hunter2",
     "option auth.login.3f1e.password hunter2": "hunter2",
@@ -139,6 +151,8 @@ def test_a_secret_is_found_and_taken_out_and_what_is_around_it_stays(tmp_path: P
         "chown -u root:root /mnt",
         "Number of passes: 3",
         "auth.ssl-allow: server01, client.ssl: on",
+        "curl -b cookies.txt -fsSL --user-agent a:b https://example.org",
+        "the test passes: pass: 3",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
@@ -182,8 +196,8 @@ def test_words_and_values_by_name_are_without_their_secrets() -> None:
 def test_no_error_says_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     url = "ftp://me:hunter2@127.0.0.1:9/raw/night"
-    for name in ("fetch", "verify"):
-        result = CliRunner().invoke(app, [name, url])
+    for words in (["fetch", url], ["verify", url], [url], ["status", "raw", url], ["size", f"--{url}"]):
+        result = CliRunner().invoke(app, words)
         assert result.exit_code != 0
         assert "hunter2" not in result.output
     with pytest.raises(UsageError) as raised:

@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 from glusterlab import __version__
 from glusterlab.cli.console import complain, examples
 from glusterlab.errors import GlusterlabError
+from glusterlab.secrets import redact
 
 DEBUG = "GLUSTERLAB_DEBUG"
 """Environment variable: 1 lets errors through with their tracebacks."""
@@ -53,6 +54,8 @@ COMMANDS = {
 }
 """The module of each command, in the order in which a person comes to need them; loaded when it is called."""
 
+_USAGE_ERROR: Any = typer.BadParameter.__base__  # of click or of the one in typer, as the release has it
+
 
 class _Commands(TyperGroup):
     """Finds commands in their modules; turns what they raise into a sentence on stderr and an exit code."""
@@ -79,8 +82,8 @@ class _Commands(TyperGroup):
             sys.stdout.flush()
         except GlusterlabError as error:
             _fail(str(error), error.exit_code)
-        except typer.BadParameter as error:
-            error.message += _nearest_choice(error.message)
+        except _USAGE_ERROR as error:
+            error.message = redact(error.message + _nearest_choice(error.message))
             raise
         except KeyboardInterrupt:
             _fail(INTERRUPTED, EXIT_INTERRUPTED)
