@@ -168,5 +168,5 @@ def test_a_campaign_cannot_turn_a_tool_on_other_files(tool: str, option: str) ->
     workload = {"tool": tool, "operations": ["read"], "file_size": "1 MiB", **SIZES[tool], "options": [option]}
     with pytest.raises(PydanticCustomError, match="expected"):
         check_campaign(Campaign.model_validate({**CAMPAIGN, "workloads": [workload]}))
-    for harmless in ("-I", "-+d") if tool == "iozone" else ("--record-size", "64", "--fsync", "Y"):
+    for harmless in ("-I", "-+D") if tool == "iozone" else ("--record-size", "64", "--fsync", "Y"):
         assert Campaign.model_validate({**CAMPAIGN, "workloads": [{**workload, "options": [harmless]}]})

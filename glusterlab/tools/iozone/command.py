@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _NUMBERS = {"write": "0", "read": "1"}
 OPERATIONS = (Operation("write", "write"), Operation("read", "read", needs_files=True))
 OPTIONS = {
-    **dict.fromkeys(("-B", "-D", "-G", "-I", "-K", "-o", "-p", "-+d", "-+D", "-+k", "-+l", "-+L", "-+r", "-+z")),
+    **dict.fromkeys(("-B", "-D", "-G", "-I", "-K", "-o", "-p", "-+D", "-+k", "-+l", "-+L", "-+r", "-+z")),
     **dict.fromkeys(("-H", "-j", "-J", "-k", "-+C", "-+p", "-+S", "-+w", "-+y"), "[0-9]+"),
 }
 PROGRAMS = (
