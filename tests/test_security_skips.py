@@ -10,6 +10,8 @@ import pytest
 
 pytestmark = pytest.mark.security
 
+TESTS = Path(__file__).parent
+
 PROBE = """
 import pytest
 
@@ -46,3 +48,15 @@ def test_a_skip_of_a_security_test_fails_where_a_testbed_is_required(
     )
     assert outcome in done.stdout
     assert ("no sshd here" in done.stdout) == bool(required)
+
+
+GUARDS = sorted({*(TESTS / "hosts").glob("test_*.py"), *(TESTS / "publishing").glob("test_*.py")})
+
+
+@pytest.mark.parametrize("path", GUARDS, ids=lambda path: path.stem)
+def test_what_guards_a_host_is_not_skipped_in_silence(path: Path) -> None:
+    """Tests of host keys, deletion, mounts, disks and locks need root here and there: all of such a file are marked."""
+    text = path.read_text()
+    if "skip" in text:
+        head = text.partition("\ndef ")[0].partition("pytestmark = ")[2]
+        assert "pytest.mark.security" in head.partition("\n\n")[0]

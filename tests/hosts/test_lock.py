@@ -23,6 +23,8 @@ from tests.hosts.conftest import Recorder
 from tests.hosts.shell import ALONE, STATES, bash, report
 from tests.pools import pool_data
 
+pytestmark = pytest.mark.security
+
 
 def cluster_of(*names: str) -> Cluster:
     *servers, client = ({"name": name} for name in names)
@@ -267,7 +269,6 @@ gl_drop_mount() {{ echo "dropped $1"; }}
     assert not (place / "owner.json").exists()
 
 
-@pytest.mark.security
 def test_a_lock_where_others_could_write_is_refused(place: Path) -> None:
     place.mkdir()
     (place / "precious").write_text("x")
@@ -276,7 +277,6 @@ def test_a_lock_where_others_could_write_is_refused(place: Path) -> None:
     assert [path.name for path in place.iterdir()] == ["precious"]
 
 
-@pytest.mark.security
 def test_a_link_in_the_place_of_the_owner_is_never_written_through(place: Path, tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.write_text("precious")

@@ -11,6 +11,8 @@ import pytest
 
 from tests.hosts.shell import bash, call
 
+pytestmark = pytest.mark.security
+
 POINT = "/mnt/gl/volume-1"
 
 

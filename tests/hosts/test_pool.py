@@ -26,9 +26,10 @@ from glusterlab.spec.cluster import Host, Ssh
 from tests.hosts import sshd
 from tests.hosts.shell import is_running
 
-pytestmark = pytest.mark.skipif(
-    sshd.SSHD is None or os.geteuid() != 0, reason="needs root and OpenSSH's sshd to start one on loopback"
-)
+pytestmark = [
+    pytest.mark.security,
+    pytest.mark.skipif(sshd.SSHD is None or os.geteuid() != 0, reason="needs root and OpenSSH's sshd for a loopback"),
+]
 
 ALPHA, BETA = Host(name="alpha"), Host(name="beta")
 
@@ -126,7 +127,6 @@ def test_stop_cuts_everything_off_and_resume_allows_cleaning_up(pool: Pool) -> N
     assert pool.run_on("beta", Command("echo clean")).text == "clean\n"
 
 
-@pytest.mark.security
 @pytest.mark.parametrize(("check", "expected"), [(True, "yes"), (False, "no")])
 def test_clients_check_each_others_host_keys_as_the_cluster_file_says(check: bool, expected: str) -> None:
     checks = [each for each in ssh_options(Ssh(check_host_keys=check), 3.5) if each.startswith("StrictHostKeyChecking")]
@@ -140,7 +140,6 @@ def refusal(config: Path, text: str) -> str:
     return str(Pool([ALPHA], through).connect()["alpha"])
 
 
-@pytest.mark.security
 def test_an_unknown_and_a_changed_host_key_are_refused(server: sshd.LoopbackSshd, tmp_path: Path) -> None:
     config, known = tmp_path / "ssh_config", tmp_path / "known_hosts"
     text = server.ssh_config.read_text().replace(str(server.folder / "known_hosts"), str(known))

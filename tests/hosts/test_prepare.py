@@ -21,6 +21,8 @@ from glusterlab.spec.cluster import Backing, Host
 from tests.hosts.shell import bash
 from tests.pools import HARDWARE, pool_data
 
+pytestmark = pytest.mark.security
+
 SIZE = 400 << 20
 """mkfs.xfs takes no less than 300 MiB."""
 

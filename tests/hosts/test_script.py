@@ -18,6 +18,8 @@ from glusterlab.hosts import script
 from glusterlab.hosts.fake import write_part
 from tests.hosts.shell import ALONE, STATES, bash, call, report, result
 
+pytestmark = pytest.mark.security
+
 
 def test_any_bytes_pass_and_are_never_taken_for_the_report(tmp_path: Path) -> None:
     inner = write_part("inner", "x", 3) + b"part \n\n\xff\x00"
