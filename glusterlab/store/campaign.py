@@ -224,6 +224,9 @@ class RawStore:
             if not (folder / "cell.json").exists():
                 stored = {"schema_version": SCHEMA_VERSION, "cell_id": cell.id, "cell": cell.model_dump(mode="json")}
                 write_atomically(folder / "cell.json", dump_json(stored), durable=not self.appears_whole)
+                if not self.appears_whole:
+                    # now: a run that is stopped leaves it without a sample
+                    list_files(self.path, [folder / "cell.json"])
             writer.folder.mkdir()
         except FileExistsError as error:
             message = f"{writer.folder}: is left from an interrupted run, or another run is at work"
