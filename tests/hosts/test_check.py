@@ -33,6 +33,9 @@ def wrong(findings: list[Finding]) -> set[tuple[str | None, str, str]]:
 
 
 def test_a_healthy_cluster_is_fit(cluster: Cluster, fake: FakeTransport) -> None:
+    fake.facts = {
+        host.name: {"interface_speed": "20000" if host in cluster.servers else "10000"} for host in cluster.hosts
+    }
     findings = look(cluster, fake)
     assert wrong(findings) == {(None, "warning", "checkouts")}  # the test's checkout is no git repository
     only_when_wrong = {"answers", "in-use", "stale-owner", "clock-sync", "leftover-mount", "selinux", "checkouts"}
@@ -82,12 +85,15 @@ def test_what_was_not_examined_is_not_called_fine(
         ({("s2", "gl_interface"): "unexamined link-address ip is not installed\n"}, "s2", "link-address"),
         ({("s2", "gl_disks"): "unexamined disk-health smartctl is not installed\n"}, "s2", "disk-health"),
         ({("s1", "gl_pending"): "unread /b/d01/brick\n"}, None, "heal"),
+        ({}, "s2", "link"),
+        ({}, "s3", "disk-health"),
     ],
 )
-def test_what_a_host_lacks_the_tool_for_is_not_examined(
+def test_what_a_host_does_not_tell_is_not_examined(
     cluster: Cluster, fake: FakeTransport, answers: dict[tuple[str, str], str], host: str | None, code: str
 ) -> None:
     fake.answers, fake.volumes = answers, {"v": FakeVolume("Distribute", ["s1:/b/d01/brick"], started=True)}
+    fake.facts = {"s3": {"disk sdb": "missing"}}
     levels = {finding.level for finding in look(cluster, fake) if (finding.host, finding.code) == (host, code)}
     assert levels == {"not examined"}
 

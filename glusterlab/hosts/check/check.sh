@@ -141,7 +141,11 @@ gl_disk_state() {
     elif [ -e "$block/device" ]; then
         state=$(timeout -k 1 20 smartctl -H "/dev/$1" 2>/dev/null | sed -n -E \
             's/^(SMART overall-health self-assessment test result|SMART Health Status): *//p')
-        case $state in '' | PASSED | OK) ;; *) echo "smart $1 $state" ;; esac
+        case $state in
+            PASSED | OK) ;;
+            '') echo "unexamined disk-health smartctl gives no verdict on $1" ;;
+            *) echo "smart $1 $state" ;;
+        esac
     fi
 }
 
