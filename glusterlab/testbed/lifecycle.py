@@ -47,6 +47,7 @@ class HostStatus:
 
 def up(options: TestbedOptions, progress: Progress) -> State:
     """Start a testbed: hosts, disks, links, GlusterFS peers, and the files to reach them in the state's folder."""
+    local.require()
     with _lock(options.name):
         if found := _problems(options):
             raise TestbedError("; ".join(found))
@@ -66,9 +67,7 @@ def up(options: TestbedOptions, progress: Progress) -> State:
 
 def _problems(options: TestbedOptions) -> list[str]:
     """What is in the way of a start, all of it, before anything is made: that may take minutes."""
-    found = [*local.problems(), *tree_problems(options.release)]
-    if found:
-        return found
+    found = tree_problems(options.release)
     if _remains(options.name):
         advice = f"'glusterlab testbed down --name {options.name}' removes it"
         found.append(f"the testbed '{options.name}' is there already (or left over from a crash): {advice}")

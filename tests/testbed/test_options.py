@@ -145,10 +145,13 @@ DAMAGED = ("", "{", "[]", "{}", '{"schema_version": 1, "options": {"x": 1}, "dis
         *((text, r"state\.json is damaged, or of another glusterlab .*testbed down") for text in DAMAGED),
         ('{"schema_version": 99}', "newer glusterlab"),
         (None, "glusterlab testbed up"),
+        ("a folder", r"state\.json cannot be read: Is a directory; is this the user who started it"),
     ],
 )
 def test_state_that_is_damaged_newer_or_not_there_is_refused(tmp_path: Path, content: str | None, said: str) -> None:
-    if content is not None:
+    if content == "a folder":
+        (tmp_path / "state.json").mkdir()
+    elif content is not None:
         (tmp_path / "state.json").write_text(content)
     with pytest.raises(TestbedError, match=said):
         state.State.load(tmp_path)
@@ -220,11 +223,11 @@ def testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     homes = tmp_path / "testbeds"
     monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(homes))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(local, "problems", list)
 
     def call(*words: str, taken: str = "") -> Any:
         routes = '[{"dev": "eth7"}]' if taken == "subnet" else "[]"
         links = f'[{{"ifname": "{network.port("small", "server01")}"}}]' if taken == "interfaces" else "[]"
+        monkeypatch.setattr(local, "problems", lambda: ["it needs root"] * (taken == "root"))
         monkeypatch.setattr(network, "run", lambda argv, **_: routes if "route" in argv else links)
         monkeypatch.setattr(network, "namespaces", lambda name: [f"glusterlab-{name}-x"] * (taken == "namespaces"))
         missing = [tmp_path / "cpu"] if taken == "control groups" else []
@@ -241,6 +244,7 @@ def testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 @pytest.mark.parametrize(
     ("taken", "said"),
     [
+        ("root", "it needs root"),
         ("subnet", "10.77.0.0/24 is in use on this machine (by eth7): give another with --subnet"),
         ("namespaces", "testbed down --name small"),
         ("interfaces", "testbed down --name small"),
@@ -252,8 +256,8 @@ def testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 def test_all_is_looked_at_before_a_tree_is_made(testbed: Run, tmp_path: Path, taken: str, said: str) -> None:
     refused = testbed("up", "--name", "small", taken=taken)
     assert (refused.exit_code, said in refused.stderr) == (3, True), refused.output
-    assert not (tmp_path / "testbeds" / "small").exists()
-    assert not (tmp_path / "cache").exists()
+    lock = {tmp_path / "testbeds", tmp_path / "testbeds" / "small.lock"} if taken != "root" else set()
+    assert {*tmp_path.rglob("*")} == lock
 
 
 def test_to_take_down_what_is_not_there_leaves_nothing(testbed: Run, tmp_path: Path) -> None:
