@@ -16,7 +16,7 @@ from glusterlab.store.campaign import RawStore
 from glusterlab.store.digests import check_raw
 from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tables import build
-from tests.packed import digests_of, make_plain
+from tests.packed import digests_of, hungry, make_plain
 from tests.store.conftest import add_sample, make_cell
 
 SAMPLE = f"cells/{make_cell().id}/sample-01"
@@ -196,6 +196,7 @@ HOSTILE = {
     "a link": _archive([("a", b"")], type=tarfile.SYMTYPE, linkname="/etc/passwd"),
     "a folder": _archive([("a", b"")], type=tarfile.DIRTYPE),
     "an owner": _archive([("a", b"")], uid=1000),
+    "4 GiB of memory": hungry(BLOCKS),
     "many members": _archive([(f"{number:05}", b"") for number in range(10_001)]),
 }
 
