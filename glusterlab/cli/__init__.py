@@ -178,6 +178,11 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write(f"error: {INTERRUPTED}\n")
         sys.exit(EXIT_INTERRUPTED)
+    except SystemExit as end:
+        # a help that nobody reads to its end: Rich and Typer say 1 of that
+        if isinstance(end.__context__, BrokenPipeError):
+            sys.exit(EXIT_BROKEN_PIPE)
+        raise
     except Exception as error:
         if os.environ.get(DEBUG) == "1":
             raise

@@ -106,7 +106,9 @@ def _read(path: Path) -> str:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise SpecError("expected a YAML file, found no such file", file=path) from None
+        near = suggest(path.name, [each.name for each in path.parent.glob("*.yaml")], listed=False)
+        lab = "" if path.parent.is_dir() else "; `glusterlab init DIR` writes runbooks with campaigns"
+        raise SpecError(f"expected a YAML file, found no such file{near}{lab}", file=path) from None
     except IsADirectoryError:
         likely = [name for name in ("campaign.yaml", "cluster.yaml") if (path / name).is_file()]
         advice = f": did you mean {path / likely[0]}?" if likely else ""

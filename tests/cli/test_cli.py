@@ -199,16 +199,19 @@ def test_debug_shows_the_traceback_and_ascii_is_enough(folder: Path) -> None:
     assert quiet.returncode == 2
     assert quiet.stderr == "error: nowhere.yaml: expected a YAML file, found no such file\n"
     assert "Traceback" in run_process("plan", "nowhere.yaml", GLUSTERLAB_DEBUG="1").stderr
+    absent = f"error: {folder}/none/a.yaml: expected a YAML file, found no such file"
+    assert run_process("plan", f"{folder}/none/a.yaml").stderr.startswith(f"{absent}; `glusterlab init DIR` writes")
     (folder / "campaign.yaml").write_text(CAMPAIGN.replace("name: mirror", "name: spiegelgröße"))
     done = run_process("plan", str(folder / "campaign.yaml"), PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert (done.returncode, "spiegelgr" in done.stderr, "Traceback" in done.stderr) == (2, True, False)
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+@pytest.mark.parametrize("line", ["schema cluster", "--help", "plan --help"])
+def test_a_reader_that_goes_away_is_no_error(line: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as output:
-        done = run_process("schema", "cluster", output=output)
+        done = run_process(*line.split(), output=output)
     assert (done.returncode, done.stderr) == (cli.EXIT_BROKEN_PIPE, "")
 
 
