@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import select
 import socket
 import threading
@@ -199,7 +200,7 @@ class FabricTransport:
         from glusterlab.hosts.known_hosts import KnownKeys, read_lines
 
         lines: list[Line] = []
-        for file, revoked in _known_hosts_files(hop.ssh_config):
+        for file, revoked in _known_hosts_files(hop):
             with self._lock:
                 if file not in self._known_hosts:
                     self._known_hosts[file] = read_lines(file, revoked=revoked)
@@ -234,13 +235,20 @@ def _rules() -> Any:
     return Rules()
 
 
-def _known_hosts_files(ssh_config: dict[str, Any]) -> list[tuple[Path, bool]]:
+def _known_hosts_files(connection: Any) -> list[tuple[Path, bool]]:
     """The files that ssh itself would look in, and whether it is for revoked keys alone: one of these has to exist."""
-    users = ssh_config.get("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2")
-    shared = ssh_config.get("globalknownhostsfile", "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2")
-    files = (Path(word.strip('"')).expanduser() for word in f"{users} {shared}".split() if word != "none")
-    revoked = Path(ssh_config.get("revokedhostkeys", "none").strip('"')).expanduser()
-    return [(file, False) for file in files if file.is_file()] + [(revoked, True)] * (revoked.name != "none")
+    rules, host = connection.ssh_config, connection.host
+    tokens = {"%%": "%", "%d": str(Path.home()), "%h": host, "%k": rules.get("hostkeyalias", host)}
+    tokens |= {"%n": connection.original_host, "%p": str(connection.port), "%r": connection.user}
+
+    def paths(key: str, default: str) -> list[Path]:
+        text = re.sub("%.", lambda token: tokens.get(token[0], token[0]), rules.get(key, default))
+        words = [quoted or word for quoted, word in re.findall(r'"([^"]*)"|(\S+)', text)]
+        return [Path(word).expanduser() for word in words if word != "none"]
+
+    files = paths("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2")
+    files += paths("globalknownhostsfile", "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2")
+    return [(file, False) for file in files if file.is_file()] + [(file, True) for file in paths("revokedhostkeys", "")]
 
 
 def _open(connection: Any, host: Host) -> None:

@@ -61,7 +61,7 @@ def connect(keys: Path, tmp_path: Path) -> Iterator[Connect]:
         text = config.read_text()
         known = re.sub(r"(\w+)\.(?=$|\n)", lambda name: public(keys / name[1].lower()), known)
         (tmp_path / "known_hosts").write_text(known.replace("PORT", str(running[-1].port)))
-        config.write_text(f"{text}  {options}\n" if options else text)
+        config.write_text(text.replace("\n", f"\n  {options}\n", 1))  # what stands first holds
         pool = Pool([Host(name="alpha")], FabricTransport(ssh_config=config, user="root", connect_timeout_s=5))
         failed = pool.connect()
         pool.close()
@@ -158,6 +158,13 @@ def test_revoked_host_keys_of_ssh_config_are_honoured(connect: Connect, keys: Pa
 def test_an_alias_is_the_name_that_is_looked_up(connect: Connect, known: str) -> None:
     sign = "-h -n pool-a" if known.startswith("@") else ""
     assert connect(known, sign=sign, options="HostKeyAlias pool-a") == ""
+
+
+def test_a_file_is_named_with_blanks_and_tokens_as_for_ssh(connect: Connect, tmp_path: Path) -> None:
+    (tmp_path / "known hosts").mkdir()
+    (tmp_path / "known hosts" / "pool-a%root").symlink_to(tmp_path / "known_hosts")
+    named = f'UserKnownHostsFile none "{tmp_path}/known hosts/%k%%%r"'
+    assert connect("pool-a HOST_ED25519.", options=f"HostKeyAlias pool-a\n  {named}") == ""
 
 
 def test_names_are_hashed_negated_and_in_any_case(connect: Connect) -> None:
