@@ -140,7 +140,14 @@ _FORMS = {
             r"|(?<![\w-])eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*))"
         ),
     ),
-    "password in a URL": (("://",), r"://[^/\s:@'\"]{0,100}:(?!\[redacted\]@)(?P<value>[^/\s'\"]{1,200})@"),
+    "password in a URL": (
+        ("://",),
+        (
+            # a slash should be %2F there, and is not always
+            r"://[^/\s:@'\"\[]{0,100}:(?!\[redacted\]@|\d{1,5}/)"
+            r"(?P<value>[^/\s'\"]{1,200}(?=@)|[^\s'\"@]{1,200}(?=@))"
+        ),
+    ),
     "webhook": (
         ("hooks", "webhook"),
         (

@@ -88,7 +88,7 @@ def parse(
     epilog=examples(
         "glusterlab tables raw/first-light",
         "glusterlab tables raw/first-light --output /tmp/tables",
-        "glusterlab tables raw/night --scheduler tcp://10.0.0.1:8786",
+        "glusterlab tables raw/night --scheduler tls://10.0.0.1:8786",
     )
 )
 def tables(
