@@ -153,6 +153,17 @@ def test_an_unknown_and_a_changed_host_key_are_refused(server: sshd.LoopbackSshd
     assert "is not the one in known_hosts" in refusal(config, text)
 
 
+def test_the_host_key_of_a_jump_host_is_checked_too(server: sshd.LoopbackSshd, tmp_path: Path) -> None:
+    text, known = server.ssh_config.read_text(), str(server.folder / "known_hosts")
+    rules = text.partition("\n")[2]
+    gate = f"{text}  ProxyJump gate\nHost gate\n  User root\n"
+    assert "127.0.0.1 port" in refusal(tmp_path / "config", gate + rules.replace(known, str(tmp_path / "none")))
+    (tmp_path / "config").write_text(gate + rules)
+    pool = Pool([ALPHA], FabricTransport(ssh_config=tmp_path / "config", user="root"))
+    assert pool.connect() == {}
+    pool.close()
+
+
 def test_a_refused_login_and_an_unreachable_host_name_the_address(server: sshd.LoopbackSshd, tmp_path: Path) -> None:
     config = tmp_path / "ssh_config"
     text = server.ssh_config.read_text().replace("user_key", "host_key")
