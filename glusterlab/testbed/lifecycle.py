@@ -278,7 +278,7 @@ def _remove(name: str, progress: Progress) -> None:
     cgroups.remove(name)
     unmount_below(images)
     if folder.exists():
-        shutil.rmtree(folder)
+        local.delete(folder)
 
 
 def instructions(state: State) -> str:

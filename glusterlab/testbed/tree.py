@@ -13,7 +13,7 @@ import platformdirs
 from filelock import FileLock
 
 from glusterlab.errors import TestbedError
-from glusterlab.testbed.local import run, unmount_below
+from glusterlab.testbed.local import delete, run, unmount_below
 from glusterlab.tools import runnable
 
 _BASE = {
@@ -65,7 +65,7 @@ def ensure_tree(release: str, mirror: str | None, progress: Callable[[str], None
         progress(f"making the Debian {release} tree of the hosts, once (about 500 MB, one or two minutes)")
         for left in tree.parent.glob(f"{tree.name}.partial-*"):
             unmount_below(left)
-            shutil.rmtree(left)
+            delete(left)
         partial = Path(tempfile.mkdtemp(prefix=f"{tree.name}.partial-", dir=tree.parent))
         partial.chmod(0o755)
         source = mirror or machine_mirror()
