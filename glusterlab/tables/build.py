@@ -144,7 +144,7 @@ def _require_own(folder: Path) -> None:
     """Refuse a folder that holds something else: what is in a folder of tables and of no sample is removed."""
     names = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
     found = [name for name in names if not name.startswith(".")]
-    if found and MARKER not in names and INDEX not in names:
+    if found and MARKER not in names:
         expected = "expected a folder of tables or an empty one"
         raise UsageError(f"{folder}: {expected}, found {min(found)}; name another folder for the tables")
     if campaign := next((parent for parent in folder.resolve().parents if (parent / MANIFEST).is_file()), None):

@@ -170,7 +170,7 @@ def test_kept_files_are_hashed_only_when_they_were_touched(campaign: Path, monke
     assert (_made(campaign), hashed) == (0, [file])
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "telemetry/sar.txt", "parts/a.json", "samples.parquet"])
+@pytest.mark.parametrize("name", ["notes.txt", "telemetry/sar.txt", "parts/a.json", "samples.parquet", "key.json"])
 def test_a_folder_of_something_else_is_refused_and_kept(campaign: Path, tmp_path: Path, name: str) -> None:
     folder = tmp_path / "mine"
     (folder / name).parent.mkdir(parents=True)
