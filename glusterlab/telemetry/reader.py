@@ -30,8 +30,9 @@ _BANNER = re.compile(r"(?m)^\W{0,8}(?:\S+:\s+)?Linux\s+\d")
 _BORDER = re.compile(rb"\n\n(?=Linux \S+ \([^()\n]*\))")
 _EVENT = re.compile(r"(?m)^\W{0,8}\d.{0,40}\s(?:LINUX RESTART|COM\s)")
 _SUFFIXED = re.compile(r"\d[%BkMGTP]\s")
+# blanks end with the line: an average of one column stands above the next header
 _HEADER = (
-    r"(?:\S{1,12}\s+)?\d{1,2}[^\d\s]{1,4}\d\d[^\d\s]{1,4}\d\d\S*\s+(?:\S{1,5}\s+){0,3}?"
+    r"(?:\S{1,12}[^\S\n]+)?\d{1,2}[^\d\s]{1,4}\d\d[^\d\s]{1,4}\d\d\S*[^\S\n]+(?:\S{1,5}[^\S\n]+){0,3}?"
     r"(?:CPU|DEV|IFACE|INTR|TTY|BUS|runq-sz|tps|dentunusd|totsck|%?kb[a-z]+|%scpu-10|[A-Za-z][\w-]*/s)(?:\s|$)"
 )
 _MARK = re.compile(_HEADER)
