@@ -14,6 +14,7 @@ import numpy as np
 from glusterlab.errors import ParseError
 from glusterlab.telemetry import clock
 from glusterlab.telemetry.blocks import CHUNK_BYTES, WINDOW_BYTES, Block, Chunk, Kind, Tool
+from glusterlab.telemetry.metrics import impossible
 from glusterlab.telemetry.sadf import CsvReader
 from glusterlab.telemetry.sadf_json import JsonReader
 from glusterlab.telemetry.sar import TextReader
@@ -127,8 +128,28 @@ def _divide(path: Path, chunk_bytes: int) -> list[Chunk]:
 def read_chunk(chunk: Chunk, averages: bool = False, window_bytes: int = WINDOW_BYTES) -> Iterator[list[Block]]:
     """The blocks of a chunk, those of a window of text together, in memory that does not grow with the file.
 
-    `averages` also gives those that sar printed. `ParseError` for damage and a cut, after what is whole.
+    `averages` also gives those that sar printed. `ParseError` for damage, for a value that no host can have, and for a
+    cut, after what is whole.
     """
+    damage: ParseError | None = None
+    try:
+        for batch in _read_chunk(chunk, averages, window_bytes):
+            kept = []
+            for block in batch:
+                if (found := impossible(block)) is None:
+                    kept.append(block)
+                    continue
+                wrong, message = found
+                damage = damage or ParseError(message, file=chunk.path, line=int(block.lines[wrong.argmax()]))
+                kept += [block.rows(~wrong)] if not wrong.all() else []
+            yield kept
+    except ParseError as error:
+        damage = damage or error
+    if damage is not None:
+        raise damage
+
+
+def _read_chunk(chunk: Chunk, averages: bool, window_bytes: int) -> Iterator[list[Block]]:
     if chunk.kind == "sar":
         yield from TextReader(chunk, averages, window_bytes).batches()
     elif chunk.kind == "hosts":

@@ -128,6 +128,20 @@ def read_rows(rows: bytes, columns: tuple[str, ...], table: Header) -> tuple[Nam
     )
 
 
+def regular_blocks(text: bytes) -> list[Block]:
+    """The tables of one host's regular text, each as `read_rows` returns it; `NotRegular` for another text."""
+    groups: dict[tuple[str, int], Group] = {}
+    for header, at, section in sections(text):
+        if section:
+            if (group := group_of(groups, header, section)) is None:
+                raise NotRegular
+            group.sections.append((at, section))
+    return [
+        read_rows(b"".join(rows for _, rows in group.sections), group.columns, group.table)[1]
+        for group in groups.values()
+    ]
+
+
 class CsvReader(WindowReader):
     """Reads a file of ``sadf -d``."""
 
