@@ -18,7 +18,7 @@ from glusterlab.store.evidence import ARCHIVE, archive_of, unpacked
 from glusterlab.store.files import SCHEMA_VERSION, file_digest
 from glusterlab.store.manifest import MANIFEST, UNLISTED, Manifest
 from glusterlab.store.sample import Sample, campaign_origin, read_cell
-from glusterlab.tools.document import read_text
+from glusterlab.tools.document import read_text, unique_keys
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
@@ -200,10 +200,10 @@ def _file_findings(
 
 def _json_finding(file: Path, name: str) -> Iterator[Finding]:
     try:
-        data = json.loads(file.read_bytes())
+        data = json.loads(file.read_bytes(), object_pairs_hook=unique_keys)
     except FileNotFoundError:
         return  # a run moved its cell right now
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, ParseError) as error:
         yield Finding("invalid-json", name, f"expected JSON, found damage: {error}")
         return
     version = data.get("schema_version") if isinstance(data, dict) else None

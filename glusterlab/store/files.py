@@ -13,7 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from glusterlab.errors import GlusterlabError, RawStoreError, UsageError
+from glusterlab.errors import GlusterlabError, ParseError, RawStoreError, UsageError
+from glusterlab.tools.document import unique_keys
 
 SCHEMA_VERSION = 1
 """Of sample.json, cell.json and environment.json that this library writes, and the newest that it reads."""
@@ -53,10 +54,10 @@ def dump_json(data: object) -> str:
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object; RawStoreError when it cannot be read, or has a newer schema_version, or none."""
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(path.read_bytes(), object_pairs_hook=unique_keys)
     except OSError as error:
         raise RawStoreError(f"{path}: cannot be read: {error.strerror}", path=path) from error
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, ParseError) as error:
         message = f"{path}: expected JSON, found damage: {error}; restore the file from a copy"
         raise RawStoreError(message, path=path) from error
     version = data.get("schema_version") if isinstance(data, dict) else None

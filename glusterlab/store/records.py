@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
+from glusterlab.tools.document import located, read_json
 
 MAX_JSON_BYTES = 16 << 20
 """A JSON file of a sample may have so many bytes; raw files from elsewhere are hostile."""
@@ -101,8 +102,12 @@ def read_record(model: type[R], path: Path) -> R:
     except OSError as error:
         raise ParseError(f"cannot be read: {error.strerror}", file=path) from error
     try:
-        return model.model_validate_json(text)
+        record = model.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"
         raise ParseError(f"{where}: {first['msg']}", file=path) from error
+    with located(path):
+        # of a key that stands twice pydantic takes the last
+        read_json(text.decode("utf-8", "replace"))
+    return record

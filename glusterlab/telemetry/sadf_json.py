@@ -13,7 +13,7 @@ from glusterlab.telemetry.metrics import activities_of
 from glusterlab.telemetry.sadf import Rows, time_of
 from glusterlab.telemetry.sysstat import Header, header_of
 from glusterlab.telemetry.windows import WindowReader
-from glusterlab.tools.document import MAX_BYTES
+from glusterlab.tools.document import MAX_BYTES, unique_keys
 
 _DEVICES = {
     "cpu": "CPU", "intr": "INTR", "line": "TTY", "disk-device": "DEV", "iface": "IFACE", "fchost": "FCHOST",
@@ -66,7 +66,7 @@ class JsonReader(WindowReader):
     def __init__(self, chunk: Chunk, window_bytes: int = WINDOW_BYTES // 4) -> None:
         super().__init__(chunk, window_bytes)
         self._rows = Rows()
-        self._decoder = json.JSONDecoder(parse_constant=lambda _: None)
+        self._decoder = json.JSONDecoder(object_pairs_hook=unique_keys, parse_constant=lambda _: None)
         self._host: str | None = None
         self._inside = False
         self._text = ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
 from glusterlab.shell import HostCommand as HostCommand
 from glusterlab.shell import join, quote
-from glusterlab.tools.document import Document, read_text
+from glusterlab.tools.document import Document, read_json, read_text
 from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
 from glusterlab.tools.records import incomplete as incomplete
 
@@ -217,7 +216,7 @@ def outputs_in_order(folder: Path, pattern: str) -> list[Path]:
     """Output files of a baseline in the order of its `COMMANDS`; the others follow, by name."""
     found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.glob(pattern))}
     try:
-        commands = json.loads(read_text(folder / COMMANDS))
+        commands = read_json(read_text(folder / COMMANDS))
         named = [str(command["output"]) for command in commands if command["output"]]
     except (ParseError, ValueError, KeyError, TypeError):
         named = []

@@ -233,9 +233,21 @@ def _json_errors(text: str, line: int | None = None) -> Iterator[None]:
         raise ParseError(f"expected JSON of at most {MAX_DEPTH} levels, found more", line=line) from error
     except ValueError as error:
         raise ParseError("expected JSON, found a number of too many digits", line=line) from error
+    except ParseError as error:
+        raise ParseError(error.message, line=error.line or line) from error
 
 
-def read_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these pairs, for any reader of JSON; `ParseError` when a key stands twice with different values."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        for key, value in pairs:
+            if found[key] != value:
+                raise ParseError(f"expected each key of JSON once, found {key[:80]!r} with different values")
+    return found
+
+
+def read_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] = unique_keys) -> Any:
     """JSON data; NaN and Infinity become None. `pairs` makes the value of an object, for tools that write a key twice.
 
     `ParseError` when it is no JSON, is cut off, or nests too deep.
@@ -339,7 +351,7 @@ def json_values(text: str) -> Iterator[tuple[int, Any]]:
     NaN and Infinity, however they are written, are None. `ParseError` when one is damaged, after those before it.
     """
     text = _LONE_SURROGATE.sub(r"\\ufffd", _BARE.sub(r"\1null", text))
-    decoder = json.JSONDecoder(parse_constant=lambda _: None)
+    decoder = json.JSONDecoder(object_pairs_hook=unique_keys, parse_constant=lambda _: None)
     position, line, counted = 0, 1, 0
     while (start := _OBJECT.search(text, position)) is not None:
         line, counted = line + text.count("\n", counted, start.end()), start.end()
