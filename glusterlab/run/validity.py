@@ -32,6 +32,9 @@ MAX_CLOCK_CHANGE_S = 0.1
 
 MAX_CLOCK_CHANGE_SHARE = 0.01
 
+MAX_REPORT_CHANGE_S = 1.0
+"""Tools print whole seconds, and may count from before their workers began."""
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -129,6 +132,10 @@ def _workload_reasons(folder: Path, cell: Cell, command: CommandRecord) -> tuple
         message = f"exit code {command.exit_code}; {place}{error.message}"
         return [*full, Reason(code="tool-failed", message=message, host=command.host)], None
     reasons = [*full, *result.problems]
+    ran, longest = command.end - command.start, max(each.elapsed_s or 0.0 for each in (result.record, *result.workers))
+    if longest > (1 + MAX_CLOCK_CHANGE_SHARE) * ran + MAX_REPORT_CHANGE_S:
+        message = f"expected a result of at most the {ran:.1f} s of the command, found one of {longest:.1f} s"
+        reasons.append(Reason(code="tool-incomplete", message=message))
     if command.exit_code != 0:
         message = f"{cell.tool} ended with exit code {command.exit_code}"
         reasons.insert(0, Reason(code="tool-failed", message=message, host=command.host))

@@ -13,7 +13,7 @@ from glusterlab.reasons import Reason
 from glusterlab.shell import HostCommand as HostCommand
 from glusterlab.shell import join, quote
 from glusterlab.tools.document import Document, read_json, read_text
-from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
+from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord, contradictions
 from glusterlab.tools.records import incomplete as incomplete
 
 if TYPE_CHECKING:
@@ -183,6 +183,7 @@ def of_operation(records: Iterable[Record], operation: str) -> tuple[WorkloadRec
 def held_against(cell: Cell, record: WorkloadRecord, workers: Sequence[WorkerRecord]) -> Measurement:
     """A result as the measurement of a cell, with what does not fit it among its problems."""
     problems = [] if record.valid else list(record.reasons or [incomplete("the report does not prove a result")])
+    problems += [reason for reason in contradictions(record) if reason not in problems]
     reported, lines = record.workers, len(workers)
     if reported not in (None, cell.workers) or (lines != cell.workers and not problems):
         there = f"{lines}" if reported in (None, lines) else f"a report of {reported} with lines of {lines}"

@@ -244,7 +244,9 @@ class StatusText(_Lines):
                 self._in_detail = True
                 self._details.append((line, {"Brick": detail[2].removeprefix("Brick ")}))
             elif self._in_detail:
-                self._details[-1][1][detail[1]] = detail[2] if has_end or detail[2] == "N/A" else ""
+                value = detail[2] if has_end or detail[2] == "N/A" else ""
+                if (said := self._details[-1][1].setdefault(detail[1], value)) != value:
+                    self.damaged(f"expected one {detail[1]!r} of a brick, found {said[:40]!r} and {value[:40]!r}", line)
         elif not text or text.startswith("---"):
             self._close_name()
         else:
@@ -288,9 +290,13 @@ class StatusText(_Lines):
         if at_end and not self._rows and not self._details:
             self.damaged("expected bricks, found none: it was cut off, or it is the state of daemons alone", line)
         names = ("tcp_port", "rdma_port", "tier", "device", "file_system", "mount_options", "inode_size_bytes")
+        states: dict[str, str | None] = {}
         for place, values in [*self._rows, *((at, _from_detail(found)) for at, found in self._details)]:
+            address, online = values.get("address", ""), values.get("online")
+            if states.setdefault(address, online) != online:
+                self.damaged(f"expected one state of brick {address[:80]}, found {states[address]} and {online}", place)
             try:
-                host, path = split_brick(values.get("address", ""))
+                host, path = split_brick(address)
             except ParseError as error:
                 self.damaged(error.message, place)
                 continue
