@@ -16,6 +16,7 @@ IOZONE = (DATA / "iozone" / "cluster-write.txt").read_text()
 SMALLFILE_JSON = (DATA / "smallfile" / "create" / "output.json").read_text()
 FIO = REPORTS["fio"]
 IPERF3 = REPORTS["iperf3"]
+IPERF3_UDP = (DATA / "iperf3" / "udp.json").read_text()
 STATUS, DETAIL = REPORTS["gluster status.txt"], REPORTS["gluster detail.txt"]
 STATUS_XML = (DATA / "gluster" / "status.xml").read_text()
 INFO_XML = REPORTS["gluster info.xml"]
@@ -50,6 +51,16 @@ def _fio(change: Callable[[dict[str, Any]], object]) -> str:
     for job in data["jobs"]:
         for side in (job[name] for name in ("read", "write") if job[name]["total_ios"]):
             change(side)
+    return json.dumps(data, indent=1)
+
+
+def _iperf3(text: str, key: str, value: float) -> str:
+    """A report with another value of the streams, or of the sums where they have it alone."""
+    data = json.loads(text)
+    sums = [data["end"][name] for name in data["end"] if name.startswith("sum")]
+    streams = [side for stream in data["end"]["streams"] for side in stream.values()]
+    for counts in streams if key == "bits_per_second" else sums:
+        counts[key] = value
     return json.dumps(data, indent=1)
 
 
@@ -113,6 +124,8 @@ FAMILIES: dict[str, dict[str, str]] = {
     "iperf3": {
         "a key that stands twice": IPERF3.replace('"bits_per_second"', '"bits_per_second": 1,\n"bits_per_second"', 1),
         "a time below zero": IPERF3.replace("\"seconds\":", "\"seconds\": -1, \"was\":"),
+        "streams of another rate": _iperf3(IPERF3, "bits_per_second", 1e15),
+        "more packets lost than sent": _iperf3(IPERF3_UDP, "lost_packets", 10**9),
     },
     "smallfile": {
         "a key that stands twice": SMALLFILE_JSON.replace('"files": 200', '"files": 100,\n"files": 200', 1),
@@ -135,8 +148,8 @@ FAMILIES: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 WHOLE = {
-    "dd": DD, "fio": FIO, "gluster": STATUS_XML, "iozone": IOZONE, "iperf3": IPERF3, "smallfile": SMALLFILE_JSON,
-    "smallfile text": SMALLFILE, "specsfs": SPECSFS,
+    "dd": DD, "fio": FIO, "gluster": STATUS_XML, "iozone": IOZONE, "iperf3": IPERF3, "iperf3 of UDP": IPERF3_UDP,
+    "smallfile": SMALLFILE_JSON, "smallfile text": SMALLFILE, "specsfs": SPECSFS,
 }  # fmt: skip
 
 
