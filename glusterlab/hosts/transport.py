@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 # What it would say into a live view, such as "Socket exception: No route to host (113)", is the error of a host here.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
+MAX_RECEIVED = 256 << 20
+"""Bytes that a command may print; the telemetry and the results of a host take a small part of that."""
+
 _POLL_S = 0.25
 _CHUNK = 1 << 16
 # Connected at the same time, through a jump host or not: sshd refuses some from ten unfinished logins on (MaxStartups),
@@ -295,10 +298,14 @@ def _converse(channel: Any, stdin: bytes, deadline: float, stop: Stop) -> Outcom
         sent = _send(channel, rest)
         rest = rest[sent:]
         received = len(out) + len(err)
-        while channel.recv_ready():
+        # a piece of each at a time: what floods its channel ends at its deadline, too
+        if channel.recv_ready():
             out += channel.recv(_CHUNK)
-        while channel.recv_stderr_ready():
+        if channel.recv_stderr_ready():
             err += channel.recv_stderr(_CHUNK)
+        if len(out) + len(err) > MAX_RECEIVED:
+            message = f"expected at most {MAX_RECEIVED:,} bytes of output, the host sent more: see what runs there"
+            return Outcome(b"", message.encode(), None)
         moved = bool(sent or len(out) + len(err) > received)
         now = time.monotonic()
         if channel.exit_status_ready() and not moved:
