@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glusterlab.cli.console import JsonOption, RawsArgument, bar, count_of, examples, option, picked, show, talk
+from glusterlab.cli.console import (
+    JsonOption,
+    RawsArgument,
+    VerifyOption,
+    bar,
+    count_of,
+    examples,
+    option,
+    picked,
+    show,
+    talk,
+)
 from glusterlab.errors import UsageError
 from glusterlab.units import short_number
 
@@ -126,6 +137,7 @@ def claims(
         str | None, option("ID", "One claim with all that is behind it.", "--id", autocompletion=_completion("id"))
     ] = None,
     study: Annotated[str | None, option("NAME", "Whose claims; default: those of the campaign's study.")] = None,
+    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
     json: JsonOption = False,
 ) -> None:
     """The scorecard: what a study states against what a campaign measured, claim by claim, with a verdict.

@@ -13,6 +13,7 @@ import typer
 from glusterlab.cli.console import (
     JsonOption,
     RawsArgument,
+    VerifyOption,
     bar,
     count_of,
     examples,
@@ -103,6 +104,7 @@ def compare(
     operation: Annotated[list[str] | None, option("NAME", "Only these, such as create; may be given again.")] = None,
     markdown: Annotated[str | None, option("FILE", "A short summary for a pull request; - is stdout.")] = None,
     same: Annotated[bool, flag("--same", "Allow a campaign to be held against itself or a copy.")] = False,
+    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
     json: JsonOption = False,
 ) -> None:
     """Which release is faster: campaigns cell by cell, with intervals, tests, and what else differs."""

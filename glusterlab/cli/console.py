@@ -78,6 +78,24 @@ RawArgument = Annotated[
         metavar="RAW", parser=local_path, help="Folder of a campaign below raw/.", autocompletion=complete_raw
     ),
 ]
+
+
+def _every_byte(context: typer.Context, wanted: bool) -> bool:
+    if wanted:
+        from glusterlab.store.digests import every_byte
+
+        context.with_resource(every_byte())
+    return wanted
+
+
+VerifyOption = Annotated[
+    bool,
+    typer.Option(
+        "--verify", callback=_every_byte, help="Hash all raw bytes again, not only of files that look touched."
+    ),
+]
+"""Its callback does what it says: whoever opens a campaign then need not be told."""
+
 RawRootOption = Annotated[Path, option("DIR", "Where campaigns are kept.", "--raw", parser=local_path)]
 RawsArgument = Annotated[
     list[Path],

@@ -15,6 +15,7 @@ from glusterlab.cli.console import (
     JsonOption,
     RawArgument,
     SchedulerOption,
+    VerifyOption,
     bar,
     complain,
     complete_raw,
@@ -97,6 +98,7 @@ def tables(
         Path | None, option("DIR", "Folder for them; default: figures/<campaign>/tables.", parser=local_path)
     ] = None,
     scheduler: SchedulerOption = None,
+    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
     json: JsonOption = False,
 ) -> None:
     """Make the Parquet tables of a campaign: samples, workers and telemetry; only what changed."""
@@ -149,6 +151,7 @@ def reproduce(
         bool, flag("--check", "Run nothing: say which notebooks are stale, exit code 1 if any is.")
     ] = False,
     output: Annotated[Path | None, option("DIR", "Folder for a folder per campaign.", parser=local_path)] = None,
+    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
     json: JsonOption = False,
 ) -> None:
     """Make every figure and table again from the raw bytes; runs only what changed."""

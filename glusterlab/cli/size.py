@@ -12,6 +12,7 @@ import typer
 
 from glusterlab.cli.console import (
     JsonOption,
+    VerifyOption,
     complete_raw,
     complete_yaml,
     examples,
@@ -107,6 +108,7 @@ def size(
     by: Annotated[
         By, typer.Option(help="Size by the lower end of the 95 % interval of a throughput, or by its mean.")
     ] = By.LOWER,
+    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
     json: JsonOption = False,
 ) -> None:
     """Which layouts on how many servers do a workload, with cost and the limit that decides: by what was measured.

@@ -24,14 +24,14 @@ from glusterlab.spec.yaml import dump_yaml, load_cluster
 from glusterlab.store import evidence
 from glusterlab.store.campaign import RawStore, Sample
 from glusterlab.store.files import refuse_links
-from glusterlab.store.manifest import MANIFEST, Manifest, list_files
+from glusterlab.store.manifest import MANIFEST, SIGNATURE, Manifest, list_files
 from glusterlab.tools.document import read_bytes
 from glusterlab.tools.records import Record
 
 MAX_BYTES = 512 << 20
 """A file may unpack to so many bytes."""
 
-_NOT_COPIED = frozenset({MANIFEST, ".lock", "now.json", ".now.json.tmp"})
+_NOT_COPIED = frozenset({MANIFEST, SIGNATURE, ".lock", "now.json", ".now.json.tmp"})
 """Of the campaign's own folder; a sample may have files of such names."""
 _PACKERS: dict[bytes, Callable[[bytes], bytes]] = {
     b"\xfd7zXZ": lambda data: lzma.compress(data, preset=6),
@@ -129,7 +129,7 @@ def _refuse_place(raw: Path, output: Path, names_file: Path) -> None:
 
 
 def _require_intact(raw: Path, count: Count) -> None:
-    RawStore.open(raw)
+    RawStore.open(raw, damaged=True)
     findings = verify(raw, count)
     if findings:
         first = findings[0]

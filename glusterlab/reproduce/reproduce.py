@@ -296,8 +296,6 @@ class _Run:
                 **noted,
             )
             state.index = file_digest(index)
-            campaign.changed = True
-        if campaign.changed:
             campaign.state.write(campaign.figures / STATE)
 
     def _fail(self, failure: Failure, seconds: float = 0.0) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import RawStoreError
 from glusterlab.spec.fields import suggest
-from glusterlab.store import aside
+from glusterlab.store import aside, digests
 from glusterlab.store.files import (
     SCHEMA_VERSION,
     dump_json,
@@ -28,7 +28,7 @@ from glusterlab.store.files import (
     write_error,
 )
 from glusterlab.store.journal import Journal
-from glusterlab.store.manifest import UNLISTED, Manifest, list_files
+from glusterlab.store.manifest import LOCK, UNLISTED, Manifest, list_files
 from glusterlab.store.sample import Sample, SampleWriter, Window, read_cell
 
 if TYPE_CHECKING:
@@ -142,10 +142,16 @@ _PARTIAL_GLOB = "cells/*/.sample-*.partial"
 
 
 class RawStore:
-    """The folder of one campaign; while `appears_whole`, samples are not listed and on the disk one by one."""
+    """The folder of one campaign; while `appears_whole`, samples are not listed and on the disk one by one.
+
+    Of one that was opened, `files` has the signatures of what is as the manifest has it, and `wrong` what is not: such
+    samples are not among `samples`.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.files: digests.Signatures = {}
+        self.wrong: dict[str, str] = {}
         self.name = path.resolve().name
         self.appears_whole = False
 
@@ -184,8 +190,11 @@ class RawStore:
             appear(store.path, path)
 
     @classmethod
-    def open(cls, path: Path) -> RawStore:
-        """Open a campaign's folder; RawStoreError when there is none, or it is of a newer schema."""
+    def open(cls, path: Path, *, damaged: bool = False, examined: bool = True) -> RawStore:
+        """Open a campaign's folder whose files are as its manifest has them; or, with `damaged`, only its samples not.
+
+        Raises RawStoreError when there is none, when it is of a newer schema, or not as its manifest has it.
+        """
         if not (path / "campaign.yaml").is_file():
             near = suggest(path.name, [each.parent.name for each in path.parent.glob("*/campaign.yaml")], listed=False)
             message = f"{path}: expected a campaign's folder with a campaign.yaml, found none{near}"
@@ -194,7 +203,16 @@ class RawStore:
             )
         store = cls(path)
         store.environment()
+        if examined:
+            store.examine(damaged=damaged)
         return store
+
+    def examine(self, *, damaged: bool = False) -> None:
+        """Hold all files to the manifest; RawStoreError unless they are right, or, with `damaged`, all but samples."""
+        self.files, self.wrong = digests.examine(self.path, makes_folder=True)
+        lost = {name for name, what in self.wrong.items() if what == digests.LOST and name.startswith("cells/")}
+        if not all(damaged and (name.count("/") > 2 or name in lost) for name in self.wrong):
+            raise digests.damage(self.path, self.wrong)
 
     @property
     def cluster_yaml(self) -> str:
@@ -212,12 +230,17 @@ class RawStore:
     def samples(self, cell_id: str | None = None) -> list[Sample]:
         """All samples, or those of one cell, by cell id and number."""
         pattern = f"cells/{'*' if cell_id is None else cell_id}/sample-*/sample.json"
-        return [Sample.read(path.parent) for path in sorted(self.path.glob(pattern))]
+        wrong = {self.path.joinpath(*name.split("/")[:3]) for name in self.wrong}
+        return [Sample.read(path.parent) for path in sorted(self.path.glob(pattern)) if path.parent not in wrong]
 
     def begin_sample(self, cell: Cell, **place: int) -> SampleWriter:
         """Make the partial folder of the cell's next sample; `place`: its repeat, round, order, attempt, warmup."""
         folder = self.path / "cells" / cell.id
-        numbers = [int(match[1]) for entry in folder.glob("sample-*") if (match := _SAMPLE_DIR.fullmatch(entry.name))]
+        names = {entry.name for entry in folder.glob("sample-*")}
+        # a sample that was lost keeps its number, or its digests were those of the next one
+        listed = self.listed
+        names |= {name.split("/")[2] for name in listed if name.startswith(f"cells/{cell.id}/")}
+        numbers = [int(match[1]) for name in names if (match := _SAMPLE_DIR.fullmatch(name))]
         writer = SampleWriter(self, cell, max(numbers, default=0) + 1, place)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -251,6 +274,11 @@ class RawStore:
         return partial
 
     @property
+    def listed(self) -> dict[str, str]:
+        """Digests by the manifest."""
+        return Manifest.read(self.path).digests
+
+    @property
     def journal(self) -> Journal:
         return Journal(self.path)
 
@@ -263,7 +291,7 @@ class RawStore:
             return RawStoreError(message, path=self.path)
 
         with _held(self.path.parent):
-            lock = lock_file(self.path / ".lock", refuse)
+            lock = lock_file(self.path / LOCK, refuse)
         try:
             yield
         finally:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -28,13 +28,19 @@ def local(place: str | Path) -> Path:
     return Path(text.removeprefix("file://"))
 
 
-def refuse_links(folder: Path) -> None:
-    """RawStoreError where a link below a folder leads out of it, or to no file: what is there is not the campaign's."""
+def links_out(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Links below a folder that lead out of it, or to no file, and what to do: what is there is not the campaign's."""
     home = folder.resolve()
-    for path in folder.rglob("*"):
+    found = (Path(place, name) for place, folders, names in os.walk(folder) for name in (*folders, *names))
+    for path in found:
         if path.is_symlink() and not (path.is_file() and path.resolve().is_relative_to(home)):
-            message = f"{path}: a link out of the campaign, to {path.readlink()}; put a copy in its place, or remove it"
-            raise RawStoreError(message, path=path)
+            yield path, f"a link out of the campaign, to {path.readlink()}; put a copy in its place, or remove it"
+
+
+def refuse_links(folder: Path) -> None:
+    """RawStoreError where there is one of `links_out`."""
+    for path, message in links_out(folder):
+        raise RawStoreError(f"{path}: {message}", path=path)
 
 
 def file_digest(path: Path) -> str:
@@ -119,6 +125,21 @@ def lock_file(path: Path, refuse: Callable[[str], GlusterlabError]) -> int:
             os.close(lock)
             raise
         os.close(lock)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether somebody holds a file that `lock_file` locks."""
+    import fcntl
+
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        # there is none, or a file system that locks nothing
+        return False
+    return False
 
 
 def sync(path: Path) -> None:

@@ -13,10 +13,15 @@ from glusterlab.store.files import file_digest, write_atomically
 
 MANIFEST = "MANIFEST.sha256"
 
-CHANGING = frozenset({"log.txt", "events.jsonl", "now.json", ".now.json.tmp", ".lock"})
+LOCK = ".lock"
+
+CHANGING = frozenset({"log.txt", "events.jsonl", "now.json", ".now.json.tmp", LOCK})
 """Files of a campaign's folder that describe its runs, and are no raw data."""
 
-UNLISTED = CHANGING | {MANIFEST}
+SIGNATURE = f"{MANIFEST}.sig"
+"""What ``ssh-keygen -Y sign`` makes of a manifest, beside it."""
+
+UNLISTED = CHANGING | {MANIFEST, SIGNATURE}
 
 _LINE = re.compile(r"(?P<name>\S.*) (?P<digest>[0-9a-f]{64})")
 

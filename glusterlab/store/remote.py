@@ -55,10 +55,7 @@ def fetch(url: str, folder: Path, progress: Callable[[int, int], None] = lambda 
         for start in range(0, len(missing), _AT_ONCE):
             _get(system, root, missing[start : start + _AT_ONCE], work)
             progress(min(start + _AT_ONCE, len(missing)), len(missing))
-        try:
-            _, wrong = compare_raw(work, {})
-        except RawStoreError as error:  # an archive is damaged
-            wrong = [error.details["path"].relative_to(work).as_posix()]
+        wrong = sorted(compare_raw(work, {})[1])
         for name in wrong:
             (work / (name if name in sizes else archive_of(name) or name)).unlink(missing_ok=True)
         if wrong:

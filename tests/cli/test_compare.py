@@ -11,11 +11,11 @@ import pytest
 from glusterlab.errors import UsageError
 from glusterlab.sections.comparison import Comparison, labelled, open_comparison, open_release
 from glusterlab.sections.section import open_section
-from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tables import build as tables
 from tests.cli import conftest
 from tests.cli.conftest import CAMPAIGN, ROOT, Campaigns
 from tests.release_samples import KIB, MIB, newer, older
+from tests.store.conftest import relist
 
 FIRST_LIGHT = ROOT / "raw" / "first-light"
 EFFECTS = {("create", 32 * KIB): 1.34, ("read", 4 * MIB): 0.8}
@@ -170,8 +170,10 @@ def test_more_than_two_campaigns_are_each_held_against_the_first(pair: tuple[str
         assert said in result.stdout
 
 
-def test_a_campaign_twice_or_a_copy_is_an_error_unless_it_is_meant(pair: tuple[str, str], make: Make) -> None:
-    (make("copy", older()) / MANIFEST).write_bytes(Path("raw/older", MANIFEST).read_bytes())
+@pytest.mark.usefixtures("pair")
+def test_a_campaign_twice_or_a_copy_is_an_error_unless_it_is_meant(campaigns: Campaigns) -> None:
+    shutil.copytree("raw/older", "raw/copy")
+    campaigns.samples["copy"] = older()
     for other, said in (("older", "named twice"), ("copy", "raw/copy is a copy of raw/older")):
         result = call("raw/older", f"raw/{other}")
         assert (result.exit_code, said in result.stderr) == (2, True)
@@ -211,6 +213,12 @@ def test_damaged_and_unwritable_files_are_sentences(pair: tuple[str, str]) -> No
     assert (result.exit_code, "nowhere" in result.stderr) == (3, True)
     Path("raw/newer/campaign.yaml").write_text("schema_version: 1\nname: [\n")
     result = call(*pair)
+    assert (result.exit_code, "MANIFEST.sha256 has it: campaign.yaml was" in result.stderr) == (
+        1,
+        True,
+    )
+    relist(Path("raw/newer"), "campaign.yaml")
+    result = call(*pair)
     assert (result.exit_code, "raw/newer/campaign.yaml" in result.stderr) == (2, True)
     Path("raw/newer/campaign.yaml").write_text(CAMPAIGN)
     Path("raw/older/environment.json").write_bytes(b"\xff\xfe{")
@@ -228,22 +236,14 @@ def test_labels_tell_campaigns_apart(pair: tuple[str, str], make: Make) -> None:
 
 @pytest.fixture
 def halves(tmp_path: Path) -> list[Path]:
-    """Two campaigns of one repeat each of three cells of first-light, without its telemetry."""
+    """Two campaigns of one repeat each of three cells of first-light."""
     if not FIRST_LIGHT.is_dir():
         pytest.skip("raw/first-light is not here")
     made = []
     for sample in ("01", "02"):
         raw = tmp_path / "real" / "raw" / f"half-{sample}"
-        names = ["campaign.yaml", "cluster.yaml", "environment.json"]
-        for cell in sorted((FIRST_LIGHT / "cells").glob("*-w12-*"))[:3]:
-            kept = [cell / "cell.json", *(cell / f"sample-{sample}").rglob("*")]
-            names += [str(path.relative_to(FIRST_LIGHT)) for path in kept if "telemetry" not in path.parts]
-        for name in names:
-            if (FIRST_LIGHT / name).is_file():
-                (raw / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(FIRST_LIGHT / name, raw / name)
-        listed = {name: word for name, word in Manifest.read(FIRST_LIGHT).digests.items() if name in names}
-        (raw / MANIFEST).write_text(Manifest(listed).text)
+        cells = sorted((FIRST_LIGHT / "cells").glob("*-w12-*"))[:3]
+        conftest.copy_part(FIRST_LIGHT, raw, [cell / f"sample-{sample}" for cell in cells])
         made.append(raw)
     return made
 

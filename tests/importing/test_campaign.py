@@ -274,11 +274,11 @@ def test_lost_samples_are_missing(mine: Path) -> None:
     shown = command("status", "raw/mine")
     assert shown.exit_code == 1
     assert "1 of 3 samples valid" in shown.stdout
-    assert "2 samples that MANIFEST.sha256 lists are not there: cells/tally-read-" in shown.stderr
+    assert "/sample-02 is lost. Raw files are never edited: restore them from a copy" in shown.stderr
     (mine / MANIFEST).unlink()
     shown = command("status", "raw/mine")
     assert shown.exit_code == 3
-    assert "expected the list of the imported files, found none; restore it from a copy" in shown.stderr
+    assert "expected a list of all files, found none; restore it from a copy" in shown.stderr
 
 
 def test_two_imports_at_once_do_not_mix_and_an_error_in_the_middle_leaves_nothing(

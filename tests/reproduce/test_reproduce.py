@@ -101,7 +101,8 @@ class Project:
 
     def files(self) -> dict[Path, bytes]:
         """Of the figures folder, without what is remembered of it."""
-        found = [path for path in self.figures.rglob("*") if path.is_file() and path.name != ".reproduce.json"]
+        remembered = (".reproduce.json", ".raw.json")
+        found = [path for path in self.figures.rglob("*") if path.is_file() and path.name not in remembered]
         return {path: path.read_bytes() for path in found}
 
     def run(self, *raw: Path, **options: Any) -> ReproduceSummary:

@@ -12,7 +12,7 @@ from glusterlab.errors import GlusterlabError, ParseError, UsageError
 from glusterlab.store.campaign import RawStore
 from glusterlab.tables import build as tables
 from tests.store import dask_cluster
-from tests.store.conftest import add_sample, files, make_cell
+from tests.store.conftest import add_sample, files, make_cell, relist
 from tests.store.dask_cluster import DaskCluster
 
 # the client's own threads may still be closing connections when a test ends
@@ -33,7 +33,9 @@ def test_tables_are_the_same_as_of_this_machine(campaign: Path, tmp_path: Path, 
 
 
 def test_an_error_of_a_worker_is_the_one_of_this_machine(campaign: Path, dask: DaskCluster) -> None:
-    (campaign / "cells" / make_cell().id / "sample-01" / "workload" / "stdout.txt").write_text("")
+    name = f"cells/{make_cell().id}/sample-01/workload/stdout.txt"
+    (campaign / name).write_text("")
+    relist(campaign, name)
     with pytest.raises(ParseError, match=r"stdout\.txt"):
         tables.write(campaign, scheduler=dask.address)
 
