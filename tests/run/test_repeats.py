@@ -114,12 +114,13 @@ def test_warmup_samples_come_first_are_marked_and_never_drawn(bench: Measuring) 
         assert (cell.decision, cell.valid, cell.wanted, cell.warmup) == ("reached", 3, 3, 1)
         assert cell.interval.estimate.low > 1000 * 2 * 1024
     # the pool in memory has no sar
-    make_plain(bench.store.path)
-    for file in bench.store.path.glob("cells/*/sample-*/telemetry/*"):
+    path = bench.store.path
+    make_plain(path)
+    for file in path.glob("cells/*/sample-*/telemetry/*"):
         file.unlink()
-    listed = {name: word for name, word in bench.store.listed.items() if "/telemetry/" not in name}
-    (bench.store.path / MANIFEST).write_text(Manifest(listed).text)
-    samples = tables.load(bench.store.path, cache=False).samples
+    listed = {name: word for name, word in Manifest.read(path).digests.items() if "/telemetry/" not in name}
+    (path / MANIFEST).write_text(Manifest(listed).text)
+    samples = tables.load(path, cache=False).samples
     assert samples["warmup"].sum() == 2
     drawn = summarise(select(samples, tool="iozone"), "throughput_bytes_per_s")
     assert list(drawn["samples"]) == ["02;03;04"] * 2
