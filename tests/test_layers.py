@@ -17,7 +17,7 @@ PROJECT = Path(__file__).parents[1]
 LIBRARY = PROJECT / "glusterlab"
 
 LAYERS = (
-    ("errors", "units", "shell", "parallel", "stats", "secrets", "reasons"),
+    ("errors", "units", "shell", "parallel", "stats", "secrets", "reasons", "rawfile"),
     ("spec",),
     ("tools",),
     ("telemetry",),

@@ -91,11 +91,12 @@ def _completion(key: str) -> Callable[[str], Iterator[str]]:
     pattern = re.compile(rf'^(?:- |  ){key}: *"?([^"/\n]*[^"/\s])', re.MULTILINE)
 
     def complete(incomplete: str) -> Iterator[str]:
+        from glusterlab.rawfile import open_raw
         from glusterlab.spec.studies import NO_STUDY, study_folder
 
         for path in sorted(study_folder(NO_STUDY, Path("raw", "any")).parent.glob("*/claims.yaml")):
-            with path.open(encoding="utf-8", errors="replace") as file:
-                found = dict.fromkeys(pattern.findall(file.read(_LONGEST)))
+            with open_raw(path) as file:
+                found = dict.fromkeys(pattern.findall(file.read(_LONGEST).decode("utf-8", errors="replace")))
             yield from (name for name in found if name.lower().startswith(incomplete.lower()))
 
     return complete

@@ -18,6 +18,7 @@ from ruamel.yaml import YAML
 
 from glusterlab.errors import ParseError, RawStoreError, UsageError
 from glusterlab.publishing.names import Left, Names, collect_names, is_number
+from glusterlab.rawfile import open_raw
 from glusterlab.run.validity import Judgement, judge_again, judge_imported
 from glusterlab.run.verify import verify
 from glusterlab.spec.yaml import dump_yaml, load_cluster
@@ -163,7 +164,7 @@ def _copy(raw: Path, target: Path, names: Names, count: Count) -> tuple[int, int
         if changed is None or changed == text:
             shutil.copyfile(raw / file, target / path)
         else:
-            with (raw / file).open("rb") as original:
+            with open_raw(raw / file) as original:
                 head = original.read(8)
             pack = next((pack for magic, pack in _PACKERS.items() if head.startswith(magic)), bytes)
             (target / path).write_bytes(pack(changed.encode("utf-8", "surrogateescape")))

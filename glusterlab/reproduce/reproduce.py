@@ -355,7 +355,7 @@ def choose_campaigns(raw_paths: Sequence[Path], project: Path) -> list[Path]:
     """
     named: dict[str, Path] = {}
     for path in raw_paths:
-        if not (path / MANIFEST).is_file():
+        if not os.path.lexists(path / MANIFEST):
             raise UsageError(f"{path} is no campaign: expected a folder with {MANIFEST}, such as raw/first-light")
         if is_baseline(path):
             raise UsageError(

@@ -13,6 +13,7 @@ import numpy as np
 
 from glusterlab.errors import ParseError
 from glusterlab.parse import parse
+from glusterlab.rawfile import read_raw
 from glusterlab.tools.document import read_text
 from glusterlab.tools.records import WorkloadRecord
 from glusterlab.units import short_number
@@ -64,7 +65,7 @@ def out_of_order(log: Path, window: Window) -> Iterator[str]:
     """Commands of a sample's log that another clock than that of its measurement has timed, or another order."""
     last = -math.inf
     with suppress(OSError, ValueError, KeyError, TypeError):
-        for line in log.read_text(encoding="utf-8").splitlines():
+        for line in read_raw(log).decode().splitlines():
             entry = json.loads(line)
             start, end = float(entry["start"]), float(entry["end"])
             apart = end <= window.start + CLOCK_S or start >= window.end - CLOCK_S

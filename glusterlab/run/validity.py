@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
 from glusterlab.hosts.health import Moment, health_reasons
+from glusterlab.rawfile import MAX_JSON_BYTES, open_raw
 from glusterlab.reasons import NO_SPACE, Reason, Status, status_of
 from glusterlab.store import imported
 from glusterlab.store.records import (
-    MAX_JSON_BYTES,
     BrickHealth,
     CommandRecord,
     Failure,
@@ -146,8 +146,8 @@ def _no_space(folder: Path, host: str) -> Iterator[Reason]:
     """Whether the tool met a full file system; it may report success all the same."""
     for name in ("stdout.txt", "stderr.txt"):
         try:
-            with (folder / name).open(encoding="utf-8", errors="replace") as file:
-                text = file.read(MAX_JSON_BYTES)
+            with open_raw(folder / name) as file:
+                text = file.read(MAX_JSON_BYTES).decode("utf-8", errors="replace")
         except OSError:
             continue
         found = next((line.strip() for line in text.splitlines() if NO_SPACE in line.lower()), None)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glusterlab import parallel
 from glusterlab.errors import ParseError, RawStoreError
+from glusterlab.rawfile import kind_of, read_raw
 from glusterlab.run.contradictions import CLOCK_S, NO_RESULT, forms_differ, out_of_order, too_fast
 from glusterlab.run.validity import judge_again, judge_imported
 from glusterlab.store.aside import moved_files
@@ -20,7 +23,7 @@ from glusterlab.store.files import SCHEMA_VERSION, file_digest, is_locked, links
 from glusterlab.store.manifest import LOCK, MANIFEST, UNLISTED, Manifest
 from glusterlab.store.sample import Sample, Window, campaign_origin, read_cell
 from glusterlab.store.signature import refusal
-from glusterlab.tools.document import read_text, unique_keys
+from glusterlab.tools.document import MAX_BYTES, read_text, unique_keys
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
@@ -55,7 +58,7 @@ def verify(path: Path, progress: Callable[[int, int], None] | None = None) -> li
     listed, found = _listed(path, who)
     findings.extend(found)
     # after the manifest: a run that is running lists no file that is not there
-    plain_files = set(_walk_files(path))
+    plain_files = set(_walk_files(path, findings))
     for name in plain_files:
         # files of samples lie one deeper
         if name.endswith(".json") and name.count("/") < 3:
@@ -67,7 +70,7 @@ def verify(path: Path, progress: Callable[[int, int], None] | None = None) -> li
     folders = sorted({_relative(path, folder.parent) for folder in (*samples, *path.glob("aside/*/sample-*"))})
     jobs = [_Job(path, folder, of_folder.pop(folder, {}), imported) for folder in folders]
     rest = {name for names in of_folder.values() for name in names} & plain_files
-    digests = {name: file_digest(path / name) for name in rest}
+    digests = dict(_digests(path, rest, findings))
     seen: list[_Seen] = []
     finished = 0
     processes = None if len(samples) >= parallel.WORTH_FROM else 1
@@ -119,7 +122,6 @@ def _work(job: _Job) -> tuple[_Result, tuple[()]]:
     root = job.root
     findings: list[Finding] = []
     is_aside = job.folder.startswith("aside/")
-    digests = {name: file_digest(root / name) for name in job.listed if (root / name).is_file()}
     cell: Cell | None = None
     seen: list[_Seen] = []
     counted: dict[tuple[int, bool], str] = {}
@@ -130,6 +132,7 @@ def _work(job: _Job) -> tuple[_Result, tuple[()]]:
 
     if not is_aside:
         cell, findings = _cell(root, Path(job.folder).name)
+    digests = dict(_digests(root, (name for name in job.listed if (root / name).is_file()), findings))
     for folder in samples:
         try:
             members: dict[str, str] = {}
@@ -199,12 +202,33 @@ def verify_signature(path: Path, signers: Path) -> list[Finding]:
     return [] if message is None else [Finding("bad-signature", MANIFEST, message)]
 
 
-def _walk_files(root: Path) -> Iterator[str]:
+def _walk_files(root: Path, findings: list[Finding]) -> Iterator[str]:
     """Every file, except in partial samples; what a run adds or removes meanwhile may be missing."""
-    for place, folders, names in os.walk(root):
+
+    def unreadable(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            folder = _relative(root, Path(error.filename))
+            findings.append(Finding("unreadable-file", folder, f"cannot be read: {error.strerror}"))
+
+    for place, folders, names in os.walk(root, onerror=unreadable):
         folders[:] = [name for name in folders if not name.endswith(".partial")]
-        paths = [Path(place, name) for name in names if not name.endswith(".partial")]
-        yield from (_relative(root, path) for path in paths if path.is_file())
+        for path in (Path(place, name) for name in names if not name.endswith(".partial")):
+            with suppress(FileNotFoundError):
+                mode = path.lstat().st_mode
+                # of links `links_out` tells
+                if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
+                    message = f"expected a regular file, found {kind_of(mode)}; put the file itself there, from a copy"
+                    findings.append(Finding("not-a-file", _relative(root, path), message))
+                if stat.S_ISREG(mode) or path.is_file():
+                    yield _relative(root, path)
+
+
+def _digests(root: Path, names: Iterable[str], findings: list[Finding]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        try:
+            yield name, file_digest(root / name)
+        except RawStoreError as error:
+            findings.append(Finding("unreadable-file", name, error.message))
 
 
 def _relative(root: Path, path: Path) -> str:
@@ -276,9 +300,12 @@ def _file_findings(
 
 def _json_finding(file: Path, name: str) -> Iterator[Finding]:
     try:
-        data = json.loads(file.read_bytes(), object_pairs_hook=unique_keys)
+        data = json.loads(read_raw(file, MAX_BYTES), object_pairs_hook=unique_keys)
     except FileNotFoundError:
         return  # a run moved its cell right now
+    except OSError as error:
+        yield Finding("unreadable-file", name, f"cannot be read: {error.strerror}")
+        return
     except (ValueError, RecursionError, ParseError) as error:
         yield Finding("invalid-json", name, f"expected JSON, found damage: {error}")
         return

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import RawStoreError
+from glusterlab.rawfile import open_raw, read_raw
 from glusterlab.spec.fields import suggest
 from glusterlab.store import aside, digests
 from glusterlab.store.files import (
@@ -42,7 +43,7 @@ _BASELINE = re.compile(r"^origin: *[\"']?baseline\b", re.MULTILINE)
 def is_baseline(raw: Path) -> bool:
     """Whether a campaign is a baseline: what its hosts can do is shown with the campaigns that ran on them."""
     try:
-        return _BASELINE.search((raw / "campaign.yaml").read_text(encoding="utf-8", errors="replace")) is not None
+        return _BASELINE.search(read_raw(raw / "campaign.yaml").decode("utf-8", errors="replace")) is not None
     except OSError:
         return False
 
@@ -195,12 +196,16 @@ class RawStore:
 
         Raises RawStoreError when there is none, when it is of a newer schema, or not as its manifest has it.
         """
-        if not (path / "campaign.yaml").is_file():
+        try:
+            open_raw(path / "campaign.yaml").close()
+        except (FileNotFoundError, NotADirectoryError) as error:
             near = suggest(path.name, [each.parent.name for each in path.parent.glob("*/campaign.yaml")], listed=False)
             message = f"{path}: expected a campaign's folder with a campaign.yaml, found none{near}"
             raise RawStoreError(
                 f"{message}; `glusterlab run` and `glusterlab import` make one below raw/", path=path, exit_code=2
-            )
+            ) from error
+        except OSError as error:
+            raise RawStoreError(f"{error.filename}: cannot be read: {error.strerror}", path=path) from error
         store = cls(path)
         store.environment()
         if examined:
@@ -216,22 +221,26 @@ class RawStore:
 
     @property
     def cluster_yaml(self) -> str:
-        return (self.path / "cluster.yaml").read_text()
+        return read_raw(self.path / "cluster.yaml").decode()
 
     def environment(self) -> dict[str, Any]:
         return read_json(self.path / "environment.json")
 
     def cells(self) -> dict[str, Cell]:
-        return {path.parent.name: self.cell(path.parent.name) for path in sorted(self.path.glob("cells/*/cell.json"))}
+        # also one that cannot be read: a link that leads nowhere is no reason to pass over it
+        cells = (path.name for path in sorted(self.path.glob("cells/*")) if os.path.lexists(path / "cell.json"))
+        return {name: self.cell(name) for name in cells}
 
     def cell(self, cell_id: str) -> Cell:
         return read_cell(self.path / "cells" / cell_id / "cell.json")
 
     def samples(self, cell_id: str | None = None) -> list[Sample]:
         """All samples, or those of one cell, by cell id and number."""
-        pattern = f"cells/{'*' if cell_id is None else cell_id}/sample-*/sample.json"
+        folders = sorted(self.path.glob(f"cells/{'*' if cell_id is None else cell_id}/sample-*"))
         wrong = {self.path.joinpath(*name.split("/")[:3]) for name in self.wrong}
-        return [Sample.read(path.parent) for path in sorted(self.path.glob(pattern)) if path.parent not in wrong]
+        return [
+            Sample.read(folder) for folder in folders if folder not in wrong and os.path.lexists(folder / "sample.json")
+        ]
 
     def begin_sample(self, cell: Cell, **place: int) -> SampleWriter:
         """Make the partial folder of the cell's next sample; `place`: its repeat, round, order, attempt, warmup."""
@@ -248,6 +257,7 @@ class RawStore:
                 stored = {"schema_version": SCHEMA_VERSION, "cell_id": cell.id, "cell": cell.model_dump(mode="json")}
                 write_atomically(folder / "cell.json", dump_json(stored), durable=not self.appears_whole)
                 if not self.appears_whole:
+                    sync(folder.parent)
                     # now: a run that is stopped leaves it without a sample
                     list_files(self.path, [folder / "cell.json"])
             writer.folder.mkdir()

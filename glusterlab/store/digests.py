@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from glusterlab.errors import RawStoreError, ReproduceError, UsageError
+from glusterlab.rawfile import read_raw
 from glusterlab.store.aside import moved_files
 from glusterlab.store.evidence import ARCHIVE, archive_of
 from glusterlab.store.evidence import digests as member_digests
@@ -431,7 +432,7 @@ def cell_tools(raw: Path, manifest: Manifest) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for cell in {name.split("/")[1] for name in manifest.digests if name.startswith("cells/")}:
         try:
-            tool = json.loads((raw / "cells" / cell / "cell.json").read_bytes())["cell"]["tool"]
+            tool = json.loads(read_raw(raw / "cells" / cell / "cell.json"))["cell"]["tool"]
         except (OSError, ValueError, KeyError, TypeError):
             tool = None
         found[cell] = tool if isinstance(tool, str) else None

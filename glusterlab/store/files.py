@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from glusterlab.errors import GlusterlabError, ParseError, RawStoreError, UsageError
+from glusterlab.rawfile import open_raw, read_raw
 from glusterlab.tools.document import unique_keys
 
 SCHEMA_VERSION = 1
@@ -34,7 +35,8 @@ def links_out(folder: Path) -> Iterator[tuple[Path, str]]:
     found = (Path(place, name) for place, folders, names in os.walk(folder) for name in (*folders, *names))
     for path in found:
         if path.is_symlink() and not (path.is_file() and path.resolve().is_relative_to(home)):
-            yield path, f"a link out of the campaign, to {path.readlink()}; put a copy in its place, or remove it"
+            leads = f"a link out of the campaign or to no file of it, to {path.readlink()}"
+            yield path, f"{leads}; put a copy in its place, or remove it"
 
 
 def refuse_links(folder: Path) -> None:
@@ -46,7 +48,7 @@ def refuse_links(folder: Path) -> None:
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's bytes, in hexadecimal; RawStoreError when it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_raw(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise RawStoreError(f"{path}: cannot be read: {error.strerror}", path=path) from error
@@ -60,7 +62,7 @@ def dump_json(data: object) -> str:
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object; RawStoreError when it cannot be read, or has a newer schema_version, or none."""
     try:
-        data = json.loads(path.read_bytes(), object_pairs_hook=unique_keys)
+        data = json.loads(read_raw(path), object_pairs_hook=unique_keys)
     except OSError as error:
         raise RawStoreError(f"{path}: cannot be read: {error.strerror}", path=path) from error
     except (ValueError, RecursionError, ParseError) as error:
@@ -132,7 +134,7 @@ def is_locked(path: Path) -> bool:
     import fcntl
 
     try:
-        with path.open("rb") as file:
+        with open_raw(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 from glusterlab.errors import RawStoreError
-from glusterlab.store.manifest import MANIFEST, SIGNATURE
+from glusterlab.rawfile import read_raw
+from glusterlab.store.manifest import MANIFEST, MAX_BYTES, SIGNATURE
 
 NAMESPACE = "glusterlab"
 """What ``ssh-keygen -Y sign -n`` is given."""
@@ -31,7 +32,7 @@ def refusal(raw: Path, signers: Path) -> str | None:
     files = ("-f", signers, "-s", raw / SIGNATURE)
     done = _keygen("find-principals", *files)
     for name in done.stdout.decode(errors="replace").splitlines():
-        done = _keygen("verify", *files, "-I", name, "-n", NAMESPACE, text=(raw / MANIFEST).read_bytes())
+        done = _keygen("verify", *files, "-I", name, "-n", NAMESPACE, text=read_raw(raw / MANIFEST, MAX_BYTES))
         if done.returncode == 0:
             return None
     return f"{SIGNATURE} is no signature of it by one of {signers}: {_last_line(done)}"

@@ -21,7 +21,7 @@ from glusterlab.telemetry.sar import TextReader
 from glusterlab.telemetry.sar_lines import LineReader
 from glusterlab.telemetry.sysstat import header_of
 from glusterlab.telemetry.windows import check_text, is_plain, windows
-from glusterlab.tools.document import HEAD_BYTES, Document, by_host, decode, read_head
+from glusterlab.tools.document import HEAD_BYTES, Document, by_host, decode, read_head, split_lines
 
 _CSV = re.compile(r"(?m)^#? ?hostname;interval;timestamp;")
 _CSV_ROW = re.compile(r"(?m)^[^;\n]{1,255};-?\d{1,9};(?:\d{9,10}|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^;\n]{0,6});")
@@ -162,7 +162,7 @@ def _read_chunk(chunk: Chunk, averages: bool, window_bytes: int) -> Iterator[lis
 
 def _read_by_host(chunk: Chunk, averages: bool) -> Iterator[list[Block]]:
     damage: ParseError | None = None
-    every = Document.open(chunk.path).text.split("\n")
+    every = split_lines(Document.open(chunk.path).text)
     for host, numbered in by_host(every, _MARK).items():
         if host is None:
             # what the shell says around them

@@ -103,8 +103,8 @@ class Iozone(VolumeTool):
     def parse(self, folder: Path, cell: Cell) -> Measurement:
         record, workers = result_of(folder / "stdout.txt", cell)
         try:
-            hosts = [line.split()[0] for line in (folder / "clients").read_text().splitlines() if line.strip()]
-        except (OSError, UnicodeDecodeError):
+            hosts = [line.split()[0] for line in read_text(folder / "clients").splitlines() if line.strip()]
+        except ParseError:
             hosts = []
         return held_against(cell, record, placed(workers, hosts))
 
