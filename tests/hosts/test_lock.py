@@ -182,6 +182,7 @@ def test_a_host_is_locked_given_back_and_replaced_by_its_text(place: Path) -> No
     assert take(place, "first $(id)") == (0, "")
     assert take(place, "second") == take(place, "second", "somebody else") == (3, "first $(id)\n")
     give_back(place, "second")
+    assert take(place, "second") == (3, "first $(id)\n")
     assert take(place, "second", "first $(id)") == (0, "")
     assert take(place, "third") == (3, "second\n")
     give_back(place, "second")
