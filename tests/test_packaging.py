@@ -124,6 +124,8 @@ def test_what_was_installed_by_pip_works_in_a_lab(glusterlab_of_the_wheel: Glust
     assert sorted(expected) == sorted(path.relative_to(lab).as_posix() for path in lab.rglob("*") if path.is_file())
     plan = run("plan", "runbooks/testbed/demo.yaml", folder="lab")
     assert (plan.returncode, "4 cells, 8 samples" in plan.stdout) == (0, True), plan.stderr
+    sized = run("size", "--workload", "large-write", "--throughput", "1GB/s", folder="lab")
+    assert (sized.returncode, "`glusterlab run` and `glusterlab import` make one" in sized.stderr) == (2, True)
     shutil.copytree(PROJECT / "raw" / "gluster-10-3-again", tmp_path / "lab" / "raw" / "mine")
     claims = run("claims", "raw/mine", "--study", "supermicro-2017", folder="lab")
     assert (claims.returncode, "claims of supermicro-2017" in claims.stdout) == (0, True), claims.stderr

@@ -27,7 +27,7 @@ from glusterlab.cli.console import (
     show,
     talk,
 )
-from glusterlab.errors import UsageError
+from glusterlab.errors import GlusterlabError, UsageError
 
 if TYPE_CHECKING:
     from glusterlab.analysis.baselines import Rates
@@ -97,7 +97,8 @@ def check(
         show_check(findings, as_json=json)
         if campaign is not None:
             talk("the baseline was not begun: mend the errors first")
-        raise typer.Exit(0 if fit else 1)
+        examined = any(finding.level == "ok" for finding in findings)
+        raise typer.Exit(0 if fit else 1 if examined else GlusterlabError.exit_code)
     if not json:
         show_check(findings, as_json=False)
         typer.echo("")

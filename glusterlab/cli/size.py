@@ -134,8 +134,9 @@ def size(
         disk_size=disk_size,
         by="mean" if by is By.MEAN else "lower",
     )
-    price_list = _study_prices(raw) if prices is None else load_prices(prices)
-    samples = tables.load(raw).samples
+    price_list = None if prices is None else load_prices(prices)
+    samples = tables.load(raw).samples  # says what to do where there is no campaign
+    price_list = price_list or _study_prices(raw)
     cluster = load_cluster(raw / "cluster.yaml") if (raw / "cluster.yaml").is_file() else None
     answer = answer_request(request, samples, prices=price_list, cluster=cluster)
     if not json:

@@ -56,7 +56,6 @@ MISSING = [
 """For every command one at least that names what is not there."""
 
 SHORT = [
-    "check cluster.yaml",
     "claims raw/none --id throughput-write-peak",
     "import campaigns --as x --pattern {layout}.txt",
     "parse campaign.yaml",
@@ -115,6 +114,11 @@ def test_every_command_that_names_a_file_is_tried_without_it() -> None:
 def test_what_falls_short_is_1(folder: Path, line: str) -> None:
     result = call(*line.split())
     assert result.exit_code == (0 if line.startswith("claims") else 1), result.output
+
+
+def test_a_cluster_of_which_nothing_could_be_examined_is_3(folder: Path) -> None:
+    result = call("check", "cluster.yaml")
+    assert (result.exit_code, "not fit to measure" in result.stdout) == (3, True)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
