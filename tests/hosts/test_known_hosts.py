@@ -3,12 +3,16 @@
 import os
 import re
 import subprocess
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import paramiko
 import pytest
 
+from glusterlab.hosts import known_hosts
 from glusterlab.hosts.pool import Pool
 from glusterlab.hosts.transport import FabricTransport
 from glusterlab.spec.cluster import Host
@@ -117,6 +121,26 @@ def test_a_certificate_that_does_not_hold_is_refused_and_says_why(
     assert message.startswith("alpha: the host key of 127.0.0.1 port ")
     assert said in message
     assert "known_hosts line 2" in message
+
+
+def test_a_forged_certificate_and_that_of_another_key_are_refused(keys: Path, tmp_path: Path) -> None:
+    public_file = tmp_path / "host.pub"
+    public_file.write_bytes((keys / "host_ed25519.pub").read_bytes())
+    keygen("-s", keys / "ca", "-I", "alpha", "-h", "-n", "node-1", public_file)
+    (tmp_path / "known_hosts").write_text(f"@cert-authority node-* {public(keys / 'ca')}\n")
+    lines = known_hosts.read_lines(tmp_path / "known_hosts")
+    blob = b64decode((tmp_path / "host-cert.pub").read_text().split()[1])
+
+    def presents(name: str, blob: bytes, kind: str = "ed25519") -> None:
+        plain = b64decode(public(keys / f"host_{kind}").split()[1])
+        key: Any = SimpleNamespace(asbytes=lambda: plain, public_blob=SimpleNamespace(key_blob=blob))
+        known_hosts.KnownKeys(name, 22, None, lines).missing_host_key(None, name, key)
+
+    presents("node-1", blob)
+    with pytest.raises(known_hosts.HostKeyError, match="its authority did not sign"):
+        presents("node-2", blob.replace(b"node-1", b"node-2"))
+    with pytest.raises(known_hosts.HostKeyError, match="is of another key"):
+        presents("node-1", blob, "rsa")
 
 
 def test_a_bad_certificate_of_a_known_key_is_as_good_as_the_key_as_for_ssh(connect: Connect) -> None:
