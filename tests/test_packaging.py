@@ -136,7 +136,9 @@ def test_what_was_installed_by_pip_works_in_a_lab(glusterlab_of_the_wheel: Glust
 
 
 def test_jupyter_may_be_root_only_where_root_asks() -> None:
-    last = subprocess.run(["make", "-n", "lab"], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+    last = subprocess.run(
+        ["make", "--no-print-directory", "-n", "lab"], cwd=PROJECT, capture_output=True, text=True, check=True
+    ).stdout
     assert ("--allow-root" in last.splitlines()[-1]) == (os.geteuid() == 0)
 
 
