@@ -15,7 +15,7 @@ WORKERS ?= auto
 
 FUZZ ?= 10000
 
-.PHONY: help setup reproduce test lint unit testbed faults fuzz calibrate notebooks lab lock clean
+.PHONY: help setup reproduce test lint unit testbed faults fuzz mutants calibrate notebooks lab lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -56,6 +56,9 @@ faults: setup ## Every fault many times on real pools: the runner killed 52 time
 fuzz: setup ## Hostile input for every reader: FUZZ=10000 cases per format, in parallel
 	GLUSTERLAB_FUZZ=$(FUZZ) $(BIN)/pytest --numprocesses $(WORKERS) tests/fuzz
 
+mutants: setup ## Take the guards of tests/mutants/guards.yaml out one at a time, and list those that no test notices
+	$(BIN)/python -m tests.mutants.run
+
 calibrate: setup ## What compare and the scaling law state, held against data of known truth; tables in build/calibration.md
 	mkdir -p build
 	GLUSTERLAB_CALIBRATE=long GLUSTERLAB_CALIBRATION_REPORT=build/calibration.md $(BIN)/pytest tests/analysis/compare/test_power.py tests/analysis/test_scaling.py
@@ -64,7 +67,7 @@ notebooks: setup ## Run the notebooks in place, so that they hold their outputs 
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb
 
 lab: setup ## Open JupyterLab on notebooks/
-	$(BIN)/jupyter lab --notebook-dir notebooks
+	$(BIN)/jupyter lab --notebook-dir notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 lock: setup ## Write requirements.lock anew from pyproject.toml; UPGRADE=1 takes the newest versions
 	$(BIN)/uv pip compile pyproject.toml --extra test --universal --fork-strategy fewest --python-version 3.11 \

@@ -1,22 +1,23 @@
 """Every error that glusterlab raises on purpose, with the exit code that the command line gives it.
 
+An error ends a command before it has an answer, so it is 3 where nothing else is said: 1 is an answer.
+
 The tree::
 
-    GlusterlabError            exit 1, base of all
+    GlusterlabError            exit 3, base of all
     ├── SpecError              exit 2, a specification file is wrong: file, line, key, what was expected
     ├── UsageError             exit 2, a command cannot do what it was asked
-    ├── HostError              exit 1, a host could not be reached or is unfit: host
-    │   ├── CommandError       exit 1, a command failed on a host: command, exit code, end of stderr
+    ├── HostError              exit 3, a host could not be reached or is unfit: host
+    │   ├── CommandError       exit 3, a command failed on a host: command, exit code, end of stderr
     │   └── VolumeError        exit 1, the pool or a volume of it is not what it should be
-    ├── TestbedError           exit 1, the testbed cannot be started or taken down
-    ├── WorkloadError          exit 1, a workload cannot be started as specified
+    ├── TestbedError           exit 3, the testbed cannot be started or taken down
+    ├── WorkloadError          exit 3, a workload cannot be started as specified
     ├── ParseError             exit 1, a raw file is not what it should be: file, line, expected, found
-    ├── RawStoreError          exit 1, the raw store is damaged, locked or full: path
-    ├── LockLostError          exit 1, another run took the hosts over
+    ├── RawStoreError          exit 3, the raw store is damaged, locked or full: path; 2 where there is none
+    ├── LockLostError          exit 3, another run took the hosts over
     ├── StoppedError           exit 130, a run was asked to stop while hosts were at work
-    ├── DataError              exit 1, a table lacks what an analysis or a figure needs
-    ├── NotComparedError       exit 3, campaigns cannot be compared: the codes below are what a gate says
-    └── ReproduceError         exit 1, a notebook failed: notebook, cell
+    ├── DataError              exit 3, a table lacks what an analysis or a figure needs
+    └── ReproduceError         exit 3, a notebook failed: notebook, cell
 
 Errors cross process borders, so each of them pickles.
 """
@@ -27,15 +28,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from glusterlab.secrets import redact
+
 
 class GlusterlabError(Exception):
-    """Base of all errors: `message` says what was expected, found, and to do; `details` are kept as attributes."""
+    """Base of all errors: `message` says what was expected, found and to do, without secrets; `details` are kept.
 
-    exit_code: ClassVar[int] = 1
+    They are attributes; `exit_code` among them is that of one error.
+    """
+
+    exit_code: ClassVar[int] = 3
 
     def __init__(self, message: str, **details: Any) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = redact(message)
+        super().__init__(self.message)
         self.details = details
         for name, value in details.items():
             setattr(self, name, value)
@@ -111,6 +117,7 @@ class CommandError(HostError):
 class VolumeError(HostError):
     """The pool answers, but a volume of it is not what it should be."""
 
+    exit_code = 1
     reasons: tuple[Any, ...] = ()
 
 
@@ -127,6 +134,7 @@ class WorkloadError(GlusterlabError):
 class ParseError(GlusterlabError):
     """A raw file is not what it should be; lines count from 1."""
 
+    exit_code = 1
     file: Path | None = None
     line: int | None = None
 
@@ -150,12 +158,6 @@ class StoppedError(GlusterlabError):
 
 class DataError(GlusterlabError):
     """A table lacks what an analysis or a figure needs."""
-
-
-class NotComparedError(GlusterlabError):
-    """Campaigns cannot be compared, or the summary not be written: CI must not take that for what a gate found."""
-
-    exit_code = 3
 
 
 class ReproduceError(GlusterlabError):

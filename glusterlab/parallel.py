@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import ssl
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -128,6 +129,9 @@ def _dask(address: str, library: Callable[[], str]) -> Iterator[tuple[Executor, 
     try:
         socket.create_connection((found[1].strip("[]"), int(found[2])), timeout=_CONNECT_S).close()
         client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+    except (FileNotFoundError, RuntimeError, TypeError, ssl.SSLError) as error:
+        message = f"--scheduler {address}: its TLS does not fit Dask's configuration here ({error})"
+        raise UsageError(f"{message}; see distributed.comm.tls: ca-file, client.cert, client.key") from error
     except (OSError, OverflowError, ValueError) as error:
         advice = "start one with `dask scheduler`"
         raise UsageError(f"--scheduler {address}: no Dask scheduler answers there ({error}); {advice}") from error

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from glusterlab import tools as readers
 from glusterlab.errors import ParseError, UsageError
+from glusterlab.spec.fields import suggest
 from glusterlab.store.evidence import ARCHIVE, opened
 from glusterlab.telemetry import records as telemetry
 from glusterlab.telemetry.reader import recognise
@@ -60,7 +61,7 @@ def _opened(path: Path) -> AbstractContextManager[Path]:
 
 def _is_telemetry(path: Path, tool: str | None) -> bool:
     if tool is not None and tool not in tools():
-        raise UsageError(f"unknown tool {tool!r}: there are {', '.join(tools())}")
+        raise UsageError(f"unknown tool {tool!r}{suggest(tool, list(tools()))}")
     if path == STDIN and tool is None:
         raise UsageError("the standard input needs --tool, such as: glusterlab parse --tool iozone -")
     return tool in TELEMETRY_TOOLS or (tool is None and _telemetry_tool(path) is not None)
@@ -94,12 +95,12 @@ def write_lines(
     tool: str | None = None,
     averages: bool = False,
     kinds: Iterable[str] = (),
-) -> bool:
-    """Write the records of files as JSON lines, those of `kinds` or all; return whether every file was read to its end.
+) -> int:
+    """Write the records of files as JSON lines, of `kinds` or all; return 0, or the highest exit code of an error.
 
     `emit` takes one record or the lines of many, `complain` what is wrong with a file, both without the last line end.
     """
-    wanted, good = frozenset(kinds), True
+    wanted, code = frozenset(kinds), 0
     for path in paths:
         try:
             with located(path), _opened(path) as plain:
@@ -108,9 +109,9 @@ def write_lines(
                     # the name of a temporary copy is no name of a source
                     emit(text if plain == path else text.replace(old, new))
         except ParseError as error:
-            good = False
+            code = max(code, error.exit_code)
             complain(" ".join(str(error).split()))
-    return good
+    return code
 
 
 def _lines(path: Path, tool: str | None, averages: bool, wanted: frozenset[str]) -> Iterator[str]:

@@ -4,55 +4,150 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 REDACTED = "[redacted]"
 """What stands in the place of a secret."""
 
 _LOGGED_CHARACTERS = 400
+_IN_ONE_COMMAND = 10
+"""More secrets of a kind are in no call of a client, of which one search finds one."""
 
-_NAMED = r"(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|access[_-]?token|auth[_-]?token)[\w-]{0,40}"
-_HINTS = ("pass", "secret", "key", "token")
+_NAMED = (
+    r"(?:password|passwd|passphrase|secret|(?:api|access|account)[_-]?key|bindpw|rootpw|(?<=[a-z]_)(?:pass|pw)(?![a-z])"
+    r"|(?<![a-z])pwd(?=['\"]?\s?=\s?['\"]?[^\s/$'\"]|['\"]\s?:)|sshpass(?==)|(?<=,)pass(?==)|(?<![a-z])pass(?=['\"]\s?:)"
+    r"|(?:access|api|auth|bearer|id|private|refresh|security|session|vault)[_-]?token(?![a-z]))[\w-]{0,40}"
+)
+_HINTS = ("pass", "secret", "key", "token", "pwd", "_pw", "bindpw", "rootpw")
 """One of these is in whatever `_NAMED` matches; small words are sooner looked for than a form."""
 _NOT_A_VALUE = r"(?!\[redacted\]|(?:yes|no|true|false|none|null)\b)"
+_IS = r"\\?['\"]?\s{0,20}(?:[=:]|=>)\s{0,20}"
+_NEXT = r"(?:\\?['\"]?,?\s{1,20}|=)"
+"""Between an option and its value, on a command line and in a list of words."""
+_QUOTE = r"(?P<quote>\\?['\"])?"
+_QUOTED = r"(?!\[redacted\])(?P<value>(?(quote)[^\s'\",\\-](?:(?!(?P=quote))[^\r\n])*+|[^\s'\",;\\-][^\s'\",\\]*))"
+"""What stands behind `_QUOTE`: up to the quote that shuts, or else a word."""
+_VALUE = _QUOTE + _QUOTED
 
 _FORMS = {
     "private key": (
         ("private key",),
         (
-            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?!\[redacted\])"
-            r"(?P<value>[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z))"
+            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?!\[redacted\])"
+            r"(?P<value>[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z))"
         ),
     ),
     "ssh key": (
         ("ssh-", "ecdsa-"),
         r"\b(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\d+|sk-ssh-ed25519@openssh\.com)\s+(?P<value>AAAA[\w+/=]*)",
     ),
-    "password or key": (_HINTS, rf"{_NAMED}\\?['\"]?\s*[=:]\s*\\?['\"]?{_NOT_A_VALUE}(?P<value>[^\s'\",;&<>\\]+)"),
-    "password in a tag": (_HINTS, rf"<[\w-]{{0,40}}{_NAMED}>(?!\[redacted\])(?P<value>[^<\s]+)<"),
-    "password option": (_HINTS, rf"--[\w-]{{0,40}}{_NAMED}\s+{_NOT_A_VALUE}(?P<value>[^\s'\",;-][^\s'\",;]*)"),
-    "password of sshpass": (
-        ("sshpass",),
-        r"\bsshpass['\"]?,?\s+['\"]?-p['\"]?,?\s*['\"]?(?!\[redacted\])(?P<value>[^\s'\",]+)",
-    ),
-    "password hash": (
-        ("$1$", "$2", "$5$", "$6$", "$7$", "y$", "$apr1$"),
-        r"\$(?:1|2[abxy]|5|6|7|g?y|apr1)\$(?!\[redacted\])(?P<value>(?:[\w./=,+-]{1,60}\$){0,2}[\w./+-]{20,})",
-    ),
-    "token": (("token",), r"\btoken['\"]?\s*[=:]\s*['\"]?(?P<value>[\w.~+/-]{16,}=*)"),
-    "authorization": (
-        ("authorization",),
-        r"\bauthorization['\"]?\s*:\s*['\"]?(?:bearer|basic|token)\s+(?P<value>[\w.~+/-]{8,}=*)",
-    ),
-    "service token": (
-        ("gho_", "ghp_", "ghs_", "ghu_", "pat_", "glpat", "xox", "hvs.", "npm_", "sk-", "akia", "asia", "aiza", "eyj"),
+    "password in quotes": (
+        _HINTS,
         (
-            r"\b(?P<value>(?-i:(?:gh[opsu]_|github_pat_|glpat-|xox[abeprs]-|hvs\.|npm_|sk-[a-z]*-?)[\w-]{16,}"
-            r"|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{35}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*))"
+            rf"(?:{_NAMED}{_IS}|(?<![\w-])--[\w-]{{0,40}}{_NAMED}{_NEXT})[bru]?(?P<quote>\\?['\"])(?!\s)"
+            r"(?!\[redacted\]|(?:yes|no|true|false|none|null)\\?['\"])"
+            r"(?P<value>(?:(?!(?P=quote))(?:\\[^\r\n]|[^\\\r\n]))++)"
         ),
     ),
-    "password in a URL": (("://",), r"://[^/\s:@'\"]{0,100}:(?!\[redacted\])(?P<value>[^/\s@'\"]{1,200})@"),
+    "password on a line of its own": (
+        _HINTS,
+        (
+            rf"(?m:^)[ \t]{{0,40}}(?:- )?['\"]?[\w.-]{{0,40}}{_NAMED}['\"]?"
+            r"(?:[ \t]{0,20}:|[ \t]{1,20}=)[ \t]{1,20}"
+            r"(?!(?:yes|no|true|false|none|null)\s)(?P<value>[^\s'\"\\\[{|<>&*$-][^\r\n'\"\\]*+)"
+        ),
+    ),
+    "password or key": (_HINTS, rf"{_NAMED}{_IS}\\?['\"]?{_NOT_A_VALUE}(?P<value>[^\s'\",;&<>\\]+)"),
+    "password in a tag": (_HINTS, rf"<[\w-]{{0,40}}{_NAMED}>(?!\[redacted\])(?P<value>[^<]{{1,1000}})<"),
+    "password option": (
+        (*_HINTS, "bearer"),
+        rf"(?<![\w-])--[\w-]{{0,40}}(?:{_NAMED}|(?<![a-z])pass|bearer){_NEXT}{_NOT_A_VALUE}{_VALUE}",
+    ),
+    "password behind a word": (
+        ("password", "bindpw", "rootpw", "pass:"),
+        (
+            r"(?:\b(?:login\s{1,20}\S{1,100}|option)\s{1,20}(?:[\w.-]{0,100}\.)?password\s{1,20}"
+            r"|(?m:^)[ \t]{0,40}(?:bindpw|rootpw)[ \t]{1,20}|-pass(?:in|out)?\s{1,20}['\"]?pass:)"
+            r"(?!\[redacted\])(?P<value>\S+)"
+        ),
+    ),
+    "password of a client": (
+        ("sshpass", "mysql", "mariadb", "mongo", "docker", "podman", "ipmitool", "ldap", "redis-cli"),
+        (
+            r"\b(?:(?:mysql|mariadb)[\w-]{0,20}(?=['\"\s])[^\n;|]{0,100}?[\s'\"](?-i:-p)"
+            r"|sshpass(?=['\"\s])[^\n;|]{0,40}?[\s'\"](?-i:-p)(?:\\?['\"]?,?\s{1,20})?"
+            rf"|(?:mongo(?:sh|dump|restore|export|import)?|(?:docker|podman)['\",]{{0,2}}\s['\"]?login)(?=['\"\s])"
+            rf"[^\n;|]{{0,100}}?[\s'\"](?-i:-p)(?:{_NEXT})?"
+            rf"|ipmitool(?=['\"\s])[^\n;|]{{0,100}}?[\s'\"](?-i:-P)(?:{_NEXT})?"
+            rf"|ldap\w{{3,8}}(?=['\"\s])[^\n;|]{{0,100}}?[\s'\"](?-i:-w)(?:{_NEXT})?"
+            rf"|redis-cli(?=['\"\s])[^\n;|]{{0,100}}?[\s'\"]-a{_NEXT})"
+            rf"{_VALUE}"
+        ),
+    ),
+    "password behind a user": (
+        ("curl", "skopeo", "smbclient"),
+        (
+            rf"\b(?:curl|skopeo|smbclient)(?=['\"\s])[^\n;|]{{0,200}}?[\s'\"]"
+            rf"(?:-[a-z]{{0,10}}u|(?-i:-b)|--(?:(?:proxy-)?user|cookie|(?:src-|dest-)?creds))(?:{_NEXT})?"
+            rf"{_QUOTE}[^\s:=%'\"]{{1,100}}[:=%]{_QUOTED}"
+        ),
+    ),
+    "password hash": (
+        ("$1$", "$2", "$5$", "$6$", "$7$", "y$", "$apr1$", "$argon2"),
+        (
+            r"\$(?:1|2[abxy]|5|6|7|g?y|apr1|argon2\w{0,2})\$(?!\[redacted\])"
+            r"(?P<value>(?:[\w./=,+-]{1,60}\$){0,3}[\w./+-]{20,})"
+        ),
+    ),
+    "token": (("token",), r"\btoken['\"]?\s{0,20}[=:]\s{0,20}['\"]?(?P<value>[\w.~+/-]{16,}=*)"),
+    "authorization": (
+        ("authorization",),
+        (
+            r"\bauthorization['\"]?\s{0,20}[:=]\s{0,20}['\"]?(?:bearer|basic|token|negotiate)\s{1,20}"
+            r"(?P<value>[\w.~+/-]{4,}=*)"
+        ),
+    ),
+    "cookie": (
+        ("cookie",),
+        r"\b(?:set-)?cookie['\"]?:\s{0,20}['\"]?[\w.-]{1,100}=(?!\[redacted\])(?P<value>[^'\"\r\n]+)",
+    ),
+    "service token": (
+        (
+            *("gho_", "ghp_", "ghr_", "ghs_", "ghu_", "pat_", "xox", "xapp-", "hvs.", "hvb.", "npm_", "sk-"),
+            *(
+                "k_live_",
+                "k_test_",
+                "hf_",
+                "whsec_",
+                "akia",
+                "asia",
+                "abia",
+                "acca",
+                "aiza",
+                "ya29.",
+                "sg.",
+                "pypi-",
+                "_v1_",
+            ),
+            *("age-secret", "eyj", "glpat-", "gldt-", "glrt-", "glsa_"),
+        ),
+        (
+            r"\b(?P<value>(?-i:(?:gh[oprsu]_|github_pat_|dckr_pat_|gl(?:pat|dt|rt)-|glsa_"
+            r"|xox[abceoprs]-|xapp-|hv[bs]\.|npm_|sk-[a-z]*-?|[rs]k_(?:live|test)_|whsec_|hf_|ya29\.|pypi-|do[opr]_v1_)[\w-]{16,}"
+            r"|SG\.[\w-]{16,}\.[\w-]{16,}|AGE-SECRET-KEY-1[0-9A-Z]{20,}|(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}|AIza[\w-]{35}"
+            r"|(?<![\w-])eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*))"
+        ),
+    ),
+    "password in a URL": (
+        ("://",),
+        (
+            # a slash should be %2F there, and is not always
+            r"://[^/\s:@'\"\[]{0,100}:(?!\[redacted\]@|\d{1,5}/)"
+            r"(?P<value>[^/\s'\"]{1,200}(?=@)|[^\s'\"@]{1,200}(?=@))"
+        ),
+    ),
     "webhook": (
         ("hooks", "webhook"),
         (
@@ -64,12 +159,18 @@ _FORMS = {
     "signature in a URL": (
         ("token=", "key=", "sig=", "signature="),
         (
-            r"[?&](?:access_token|token|key|sig|signature|X-Amz-Signature|X-Amz-Security-Token)="
+            r"[?&](?:access_token|token|key|sig|signature|X-(?:Amz|Goog)-Signature|X-Amz-Security-Token)="
             r"(?!\[redacted\])(?P<value>[^\s&'\"<>\\]{8,})"
         ),
     ),
 }
-_PATTERNS = {kind: (hints, re.compile(form, re.IGNORECASE)) for kind, (hints, form) in _FORMS.items()}
+
+_EVERY_HINT = {hint for hints, _ in _FORMS.values() for hint in hints}
+
+
+@cache
+def _compiled(form: str) -> re.Pattern[str]:
+    return re.compile(form, re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -95,7 +196,10 @@ def redact(text: str) -> str:
     'env API_KEY=[redacted] curl -H "Authorization: Bearer [redacted]" https://me:[redacted]@example.org/'
     """
     for _, pattern in _likely(text):
-        text = pattern.sub(_without_value, text)
+        for _ in range(_IN_ONE_COMMAND):
+            text, count = pattern.subn(_without_value, text)
+            if not count:
+                break
     return text
 
 
@@ -111,7 +215,8 @@ def loggable(text: str) -> str:
 def _likely(text: str) -> list[tuple[str, re.Pattern[str]]]:
     """The forms that a text may hold, by what each of them begins with or contains."""
     lower = text.lower()
-    return [(kind, pattern) for kind, (hints, pattern) in _PATTERNS.items() if any(hint in lower for hint in hints)]
+    found = {hint for hint in _EVERY_HINT if hint in lower}
+    return [(kind, _compiled(form)) for kind, (hints, form) in _FORMS.items() if not found.isdisjoint(hints)]
 
 
 def redact_all(value: object) -> object:
@@ -119,10 +224,23 @@ def redact_all(value: object) -> object:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Mapping):
-        return {name: redact_all(each) for name, each in value.items()}
+        named = {name for name in value if value[name] and isinstance(value[name], str) and _is_name_of_secret(name)}
+        return {name: REDACTED if name in named else redact_all(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
+        if value and all(isinstance(each, str) for each in value):
+            return redact_words(value)
         return [redact_all(each) for each in value]
     return value
+
+
+def redact_words(words: Sequence[str]) -> list[str]:
+    """Words of a command without their secrets: what follows ``--password`` is one."""
+    clean = redact("\x1f".join(words)).split("\x1f")  # a separator that the forms take for a blank
+    return clean if len(clean) == len(words) else [redact(word) for word in words]
+
+
+def _is_name_of_secret(name: object) -> bool:
+    return isinstance(name, str) and redact(f"'{name}': 'x'") != f"'{name}': 'x'"
 
 
 def _without_value(match: re.Match[str]) -> str:

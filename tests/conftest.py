@@ -1,7 +1,8 @@
 """Synthetic tables for the tests of analysis and plots: numbers that are known, of no pool that was measured."""
 
+import os
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import pandas as pd
@@ -10,6 +11,20 @@ import pytest
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # so a shell starts jobs in the background; what the tests start and interrupt would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where a testbed is required, as in CI, a security test that is skipped has failed: nothing was tested."""
+    report = yield
+    required = os.environ.get("GLUSTERLAB_REQUIRE_TESTBED") == "1" and item.get_closest_marker("security")
+    if required and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome, report.longrepr = "failed", f"a security test must run here, and was skipped: {reason}"
+    return report
+
 
 REPLICATE = ("replicate-3x2-raid6", "replicate", "3x2", "raid6")
 DISPERSE = ("disperse-12x4+2-jbod", "disperse", "12x(4+2)", "jbod")

@@ -1,6 +1,8 @@
 """Reading and changing what samples pack away."""
 
+import lzma
 import tempfile
+import zlib
 from pathlib import Path
 
 from glusterlab.store import evidence
@@ -12,6 +14,16 @@ def read_raw(path: Path) -> str:
     """The text of a sample's file, packed or not."""
     with evidence.opened(path) as plain:
         return plain.read_text()
+
+
+def hungry(data: bytes) -> bytes:
+    """An xz file that asks for a dictionary of 4 GiB to be unpacked."""
+    packed = bytearray(lzma.compress(data))
+    # behind 12 bytes of stream: length, flags, filter, its length, the size of the dictionary
+    packed[16] = 40
+    end = 12 + packed[12] * 4
+    packed[end : end + 4] = zlib.crc32(packed[12:end]).to_bytes(4, "little")
+    return bytes(packed)
 
 
 def make_plain(root: Path) -> None:

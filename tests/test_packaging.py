@@ -1,7 +1,13 @@
 """pyproject.toml, requirements.lock and environment.yml name the same dependencies."""
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +17,7 @@ from packaging.utils import canonicalize_name
 from ruamel.yaml import YAML
 
 import glusterlab
+from glusterlab.cli.init import write_lab
 
 PROJECT = Path(__file__).parents[1]
 CONDA_NAMES = {"matplotlib-base": "matplotlib"}
@@ -67,6 +74,72 @@ def test_environment_yml_has_the_same_dependencies(wanted: Specifiers) -> None:
 
 def test_version_is_in_the_changelog() -> None:
     assert f"## {glusterlab.__version__}" in (PROJECT / "CHANGELOG.md").read_text()
+
+
+Glusterlab = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this project, unpacked as an installer does it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run(build, cwd=PROJECT, check=True, capture_output=True, timeout=300)
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    return folder / "site"
+
+
+@pytest.fixture
+def glusterlab_of_the_wheel(installed: Path, tmp_path: Path) -> Glusterlab:
+    """Runs the installed command, in a folder below an empty one."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(("GLUSTERLAB_", "PYTHONPATH"))}
+    environment = kept | {"PYTHONPATH": str(installed), "GLUSTERLAB_TESTBED_HOME": str(tmp_path / "testbeds")}
+
+    def run(*words: str, folder: str = ".") -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-P", "-m", "glusterlab.cli", *words]
+        streams = {"capture_output": True, "text": True, "timeout": 300, "check": False}
+        return subprocess.run(command, cwd=tmp_path / folder, env=environment, **streams)
+
+    return run
+
+
+def test_the_wheel_holds_the_library_its_command_and_a_lab(installed: Path) -> None:
+    own = {path.relative_to(PROJECT) for path in (PROJECT / "glusterlab").rglob("*") if path.is_file()}
+    there = {path.relative_to(installed) for path in installed.rglob("*") if path.is_file()}
+    assert {path for path in own - there if "__pycache__" not in path.parts} == set()
+    (entry_points,) = installed.glob("*.dist-info/entry_points.txt")
+    assert "glusterlab = glusterlab.cli:main" in entry_points.read_text()
+
+
+def test_what_was_installed_by_pip_works_in_a_lab(glusterlab_of_the_wheel: Glusterlab, tmp_path: Path) -> None:
+    run = glusterlab_of_the_wheel
+    elsewhere = run("reproduce", str(PROJECT / "raw" / "gluster-10-3-again"))
+    assert (elsewhere.returncode, "`glusterlab init DIR`" in elsewhere.stderr) == (2, True)
+    made = run("init", "lab")
+    assert made.returncode == 0, made.stderr
+    expected, _ = write_lab(PROJECT, tmp_path / "expected")
+    lab = tmp_path / "lab"
+    assert sorted(expected) == sorted(path.relative_to(lab).as_posix() for path in lab.rglob("*") if path.is_file())
+    plan = run("plan", "runbooks/testbed/demo.yaml", folder="lab")
+    assert (plan.returncode, "4 cells, 8 samples" in plan.stdout) == (0, True), plan.stderr
+    sized = run("size", "--workload", "large-write", "--throughput", "1GB/s", folder="lab")
+    assert (sized.returncode, "`glusterlab run` and `glusterlab import` make one" in sized.stderr) == (2, True)
+    shutil.copytree(PROJECT / "raw" / "gluster-10-3-again", tmp_path / "lab" / "raw" / "mine")
+    claims = run("claims", "raw/mine", "--study", "supermicro-2017", folder="lab")
+    assert (claims.returncode, "claims of supermicro-2017" in claims.stdout) == (0, True), claims.stderr
+    stale = run("reproduce", "raw/mine", "--check", folder="lab")
+    assert (stale.returncode, "stale: mine/" in stale.stdout) == (1, True), stale.stderr
+    again = run("init", "lab")
+    assert (again.returncode, "0 files written" in again.stdout) == (0, True)
+
+
+def test_jupyter_may_be_root_only_where_root_asks() -> None:
+    last = subprocess.run(
+        ["make", "--no-print-directory", "-n", "lab"], cwd=PROJECT, capture_output=True, text=True, check=True
+    ).stdout
+    assert ("--allow-root" in last.splitlines()[-1]) == (os.geteuid() == 0)
 
 
 def test_what_the_library_ships_beside_its_modules() -> None:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from glusterlab.cli import app
 from glusterlab.parse import tools
+from tests.packed import hungry
 
 DATA = Path(__file__).parent / "data"
 IOZONE = DATA / "iozone" / "cluster-write.txt"
@@ -80,7 +81,7 @@ def test_bad_files_do_not_stop_the_good_ones(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(data)
     bad = [tmp_path / name for name in contents]
     result = call(bad[0], IOZONE, *bad[1:], tmp_path / "absent.txt", tmp_path)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert records(result) == records(call(IOZONE))
     lines = result.stderr.splitlines()
     assert len(lines) == len(bad) + 2
@@ -100,6 +101,15 @@ def test_packed_files_are_unpacked(pack: Any, tmp_path: Path) -> None:
     for record in found:
         record["source"]["file"] = str(IOZONE)
     assert found == records(call(IOZONE))
+
+
+@pytest.mark.security
+def test_a_packed_file_that_asks_for_gigabytes_of_memory_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.xz"
+    path.write_bytes(hungry(IOZONE.read_bytes()))
+    result = call(path)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "Memory usage limit" in result.stderr
 
 
 def test_standard_input_needs_a_tool() -> None:

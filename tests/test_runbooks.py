@@ -12,7 +12,9 @@ SUPERMICRO = RUNBOOKS / "supermicro-2017"
 
 
 @pytest.mark.parametrize(
-    "path", sorted(RUNBOOKS.glob("*/campaign*.yaml")), ids=lambda path: f"{path.parent.name}/{path.stem}"
+    "path",
+    sorted({*RUNBOOKS.glob("*/campaign*.yaml"), *RUNBOOKS.glob("testbed/*.yaml")}),
+    ids=lambda path: f"{path.parent.name}/{path.stem}",
 )
 def test_campaign_is_valid(path: Path) -> None:
     assert load_campaign(path).study

@@ -241,7 +241,9 @@ def build_request(request: Request, samples: pd.DataFrame) -> Request:
     samples_of = Counter(found["tool"].astype(str))
     tool = request.tool or min(samples_of, key=lambda name: (-samples_of[name], name))
     if tool not in samples_of:
-        raise UsageError(f"--tool: expected one that measured it: {', '.join(sorted(samples_of))}; found {tool!r}")
+        near = suggest(tool, list(samples_of), listed=False)
+        there = ", ".join(sorted(samples_of))
+        raise UsageError(f"--tool: expected one that measured it: {there}; found {tool!r}{near}")
     own = found[found["tool"].astype(str) == tool]
     distance = (own["nominal_file_size_bytes"].astype(float) / wanted - 1).abs()
     nearest = own.assign(_distance=distance).sort_values(["_distance", "operation"]).iloc[0]

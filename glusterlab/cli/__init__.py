@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
+import traceback
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn
@@ -15,6 +17,7 @@ from typer.core import TyperGroup
 from glusterlab import __version__
 from glusterlab.cli.console import complain, examples
 from glusterlab.errors import GlusterlabError
+from glusterlab.secrets import redact
 
 DEBUG = "GLUSTERLAB_DEBUG"
 """Environment variable: 1 lets errors through with their tracebacks."""
@@ -22,8 +25,14 @@ DEBUG = "GLUSTERLAB_DEBUG"
 INTERRUPTED = "stopped by Ctrl-C; what was complete is kept"
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
+EXIT_CODES = (
+    "Exit codes: 0 all well, 1 what was examined falls short, 2 wrong usage or specification, 3 could not be examined, "
+    "130 stopped by Ctrl-C."
+)
+"""Ends the help of every command, as `_Commands` finds it."""
 
 COMMANDS = {
+    "init": "init",
     "testbed": "testbed",
     "prepare": "prepare",
     "check": "check",
@@ -45,6 +54,8 @@ COMMANDS = {
 }
 """The module of each command, in the order in which a person comes to need them; loaded when it is called."""
 
+_USAGE_ERROR: Any = typer.BadParameter.__base__  # of click or of the one in typer, as the release has it
+
 
 class _Commands(TyperGroup):
     """Finds commands in their modules; turns what they raise into a sentence on stderr and an exit code."""
@@ -55,7 +66,10 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in COMMANDS:
             group = typer.main.get_group(import_module(f"{__name__}.{COMMANDS[cmd_name]}").app)
-            return group.commands.get(cmd_name, group)
+            command: Any = group.commands.get(cmd_name, group)
+            for each in (command, *getattr(command, "commands", {}).values()):
+                each.epilog = f"{each.epilog}\n\n{EXIT_CODES}"
+            return command
         # what is suggested in place of a typing error
         self.commands = {name: self.get_command(ctx, name) for name in COMMANDS}
         return None
@@ -68,6 +82,9 @@ class _Commands(TyperGroup):
             sys.stdout.flush()
         except GlusterlabError as error:
             _fail(str(error), error.exit_code)
+        except _USAGE_ERROR as error:
+            error.message = redact(error.message + _nearest_choice(error.message))
+            raise
         except KeyboardInterrupt:
             _fail(INTERRUPTED, EXIT_INTERRUPTED)
         except BrokenPipeError:
@@ -75,8 +92,17 @@ class _Commands(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(EXIT_BROKEN_PIPE) from None
         except OSError as error:
-            _fail(_os_sentence(error), 1)
+            _fail(_os_sentence(error), GlusterlabError.exit_code)
         return result
+
+
+def _nearest_choice(message: str) -> str:
+    """What may have been meant, behind a message such as ``'hol' is not one of 'holm', 'fdr'.``."""
+    from glusterlab.spec.fields import nearest
+
+    found, _, choices = message.partition(" is not one of ")
+    near = nearest(found.rpartition(" ")[2].strip("'"), re.findall(r"'([^']*)'", choices))
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def _fail(message: str, code: int) -> NoReturn:
@@ -107,7 +133,7 @@ app = typer.Typer(
         "glusterlab run runbooks/testbed/campaign.yaml",
         "glusterlab reproduce",
     )
-    + "\n\nExit codes: 0 all well, 1 what was examined falls short, 2 wrong usage or specification.",
+    + f"\n\n{EXIT_CODES}",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -152,3 +178,18 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write(f"error: {INTERRUPTED}\n")
         sys.exit(EXIT_INTERRUPTED)
+    except SystemExit as end:
+        # a help that nobody reads to its end: Rich and Typer say 1 of that
+        if isinstance(end.__context__, BrokenPipeError):
+            sys.exit(EXIT_BROKEN_PIPE)
+        raise
+    except Exception as error:
+        if os.environ.get(DEBUG) == "1":
+            raise
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        complain(
+            f"an error of the suite itself, {what} ({place.filename}:{place.lineno}): please report it with what the "
+            f"same command shows under {DEBUG}=1"
+        )
+        sys.exit(GlusterlabError.exit_code)

@@ -27,7 +27,7 @@ from glusterlab.cli.console import (
     show,
     talk,
 )
-from glusterlab.errors import UsageError
+from glusterlab.errors import GlusterlabError, UsageError
 
 if TYPE_CHECKING:
     from glusterlab.analysis.baselines import Rates
@@ -97,7 +97,8 @@ def check(
         show_check(findings, as_json=json)
         if campaign is not None:
             talk("the baseline was not begun: mend the errors first")
-        raise typer.Exit(0 if fit else 1)
+        examined = any(finding.level == "ok" for finding in findings)
+        raise typer.Exit(0 if fit else 1 if examined else GlusterlabError.exit_code)
     if not json:
         show_check(findings, as_json=False)
         typer.echo("")
@@ -220,7 +221,7 @@ def rows_of(findings: Iterable[Finding]) -> list[dict[str, str]]:
     """Rows of the table: errors first, and one row for all hosts that share a finding."""
     shared: dict[tuple[str, str, str], set[str]] = {}
     for finding in findings:
-        if finding.level != "ok":
+        if finding.level in ("error", "warning"):
             hosts = shared.setdefault((finding.level, finding.message, finding.advice or ""), set())
             hosts |= {finding.host} if finding.host else set()
     rows = []
@@ -239,5 +240,15 @@ def show_check(findings: Sequence[Finding], *, as_json: bool, more: dict[str, An
     fit = all(finding.level != "error" for finding in findings)
     counts = ", ".join(count_of(sum(row["level"] == level for row in rows), level) for level in ("error", "warning"))
     verdict = f"{'fit' if fit else 'not fit'} to measure: {counts}"
-    lines = [f"inspected and fine: {', '.join(fine)}", verdict] if fine else [verdict]
+    lines = [f"inspected and fine: {', '.join(fine)}"] if fine else []
+    unknown: dict[str, list[str]] = defaultdict(list)
+    for finding in findings:
+        if finding.level == "not examined":
+            why = finding.message.removeprefix("not examined")
+            unknown[f"{finding.code}{f' ({why[2:]})' if why else ''}"].append(finding.host or "")
+    alike: dict[str, list[str]] = defaultdict(list)
+    for code, hosts in unknown.items():
+        alike[fold_names(filter(None, hosts))].append(code)
+    lines += [f"not examined{f' on {names}' if names else ''}: {', '.join(found)}" for names, found in alike.items()]
+    lines.append(verdict)
     show(rows, as_json, {"fit": fit, "findings": listed, **(more or {})}, lines=lines)

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glusterlab.cli.console import JsonOption, RawsArgument, bar, count_of, examples, option, picked, show, talk
+from glusterlab.cli.console import (
+    JsonOption,
+    RawsArgument,
+    VerifyOption,
+    bar,
+    count_of,
+    examples,
+    option,
+    picked,
+    show,
+    talk,
+)
 from glusterlab.errors import UsageError
 from glusterlab.units import short_number
 
@@ -80,11 +91,12 @@ def _completion(key: str) -> Callable[[str], Iterator[str]]:
     pattern = re.compile(rf'^(?:- |  ){key}: *"?([^"/\n]*[^"/\s])', re.MULTILINE)
 
     def complete(incomplete: str) -> Iterator[str]:
+        from glusterlab.rawfile import open_raw
         from glusterlab.spec.studies import NO_STUDY, study_folder
 
         for path in sorted(study_folder(NO_STUDY, Path("raw", "any")).parent.glob("*/claims.yaml")):
-            with path.open(encoding="utf-8", errors="replace") as file:
-                found = dict.fromkeys(pattern.findall(file.read(_LONGEST)))
+            with open_raw(path) as file:
+                found = dict.fromkeys(pattern.findall(file.read(_LONGEST).decode("utf-8", errors="replace")))
             yield from (name for name in found if name.lower().startswith(incomplete.lower()))
 
     return complete
@@ -99,7 +111,7 @@ def _completion(key: str) -> Callable[[str], Iterator[str]]:
         "glusterlab claims raw/standard-raid6 raw/standard-jbod raw/dense",
         "glusterlab claims raw/reference --json | jq '.claims[] | select(.verdict == \"contradicted\") | .id'",
     )
-    + "\n\nExit code 0 also with contradicted claims: they are findings, not faults. 1: the campaign cannot be read."
+    + "\n\nExit code 0 also with contradicted claims: they are findings, not faults."
 )
 def claims(
     raw: RawsArgument,
@@ -126,6 +138,7 @@ def claims(
         str | None, option("ID", "One claim with all that is behind it.", "--id", autocompletion=_completion("id"))
     ] = None,
     study: Annotated[str | None, option("NAME", "Whose claims; default: those of the campaign's study.")] = None,
+    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
     json: JsonOption = False,
 ) -> None:
     """The scorecard: what a study states against what a campaign measured, claim by claim, with a verdict.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +13,7 @@ import typer
 from glusterlab.cli.console import (
     JsonOption,
     RawsArgument,
+    VerifyOption,
     bar,
     count_of,
     examples,
@@ -24,7 +25,7 @@ from glusterlab.cli.console import (
     show,
     talk,
 )
-from glusterlab.errors import GlusterlabError, NotComparedError, UsageError
+from glusterlab.errors import UsageError
 
 if TYPE_CHECKING:
     from glusterlab.analysis.compare.gate import Gate, Outcome
@@ -52,21 +53,17 @@ class CorrectionName(StrEnum):
     FDR = "fdr"
 
 
-def parse_gate(texts: Sequence[str]) -> Gate:
-    """What ``--fail-on`` does not let pass, from each time that it was given: ``untested``, or one ``slower:5%``."""
+def parse_gate(text: str, *, allow_untested: bool) -> Gate:
+    """What ``--fail-on`` does not let pass, such as ``slower:5%``."""
     from glusterlab.analysis.compare.gate import Gate
 
-    form = "slower and a loss in per cent, such as slower:5%, or untested"
-    losses = []
-    for text in texts:
-        word, colon, loss = (part.strip() for part in text.partition(":"))
-        if (word, colon) == ("slower", ":"):
-            losses.append(_share(loss, "--fail-on", form))
-        elif (word, colon) != ("untested", ""):
-            raise UsageError(f"--fail-on: expected {form}, found {text!r}")
-    if len(losses) > 1:
-        raise UsageError("--fail-on: expected one loss, found a second one")
-    return Gate(losses[0] if losses else None, len(losses) < len(texts))
+    form = "slower and a loss in per cent, such as slower:5%"
+    word, colon, loss = (part.strip() for part in text.partition(":"))
+    if text.strip() == "untested":
+        raise UsageError(f"--fail-on: expected {form}; untested cells close every gate, but with --allow-untested")
+    if (word, colon) != ("slower", ":"):
+        raise UsageError(f"--fail-on: expected {form}, found {text!r}")
+    return Gate(_share(loss, "--fail-on", form), allow_untested)
 
 
 def _share(text: str, option: str, form: str) -> float:
@@ -81,13 +78,13 @@ def _share(text: str, option: str, form: str) -> float:
         "glusterlab compare raw/older raw/newer",
         "glusterlab compare raw/older raw/older-again   (a release against itself)",
         "glusterlab compare raw/older raw/newer --operation create --margin 3%",
-        "glusterlab compare raw/main raw/patch --fail-on slower:5% --fail-on untested --markdown summary.md",
+        "glusterlab compare raw/main raw/patch --fail-on slower:5% --markdown summary.md",
         "glusterlab compare raw/main raw/patch --json | jq '.cells[] | select(.verdict == \"slower\")'",
     )
     + "\n\nExit code 0 also where a release is slower: that is a finding. With --fail-on it is 1 where the gate is "
     "closed. slower:5% closes it on evidence only: a test of the ratio against 0.95, corrected p below 0.05, and the "
-    "whole 95 % interval beyond it. untested closes it where a cell of the reference has too few valid samples. "
-    "2: wrong usage. 3: a campaign cannot be read, or a file not be written."
+    "whole 95 % interval beyond it. So does a cell of the reference that has too few valid samples to be tested, "
+    "unless --allow-untested is given."
 )
 def compare(
     raws: RawsArgument,
@@ -99,12 +96,15 @@ def compare(
         ),
     ] = CorrectionName.HOLM,
     fail_on: Annotated[
-        list[str] | None,
-        option("WHAT", "Exit 1 where a cell is slower:SHARE (by more, on evidence), or untested; may be given again."),
+        str | None, option("WHAT", "Exit 1 where a cell is slower:SHARE (by more, on evidence), or cannot be tested.")
     ] = None,
+    allow_untested: Annotated[
+        bool, flag("--allow-untested", "Let cells pass that cannot be tested, be it all of them.")
+    ] = False,
     operation: Annotated[list[str] | None, option("NAME", "Only these, such as create; may be given again.")] = None,
     markdown: Annotated[str | None, option("FILE", "A short summary for a pull request; - is stdout.")] = None,
     same: Annotated[bool, flag("--same", "Allow a campaign to be held against itself or a copy.")] = False,
+    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
     json: JsonOption = False,
 ) -> None:
     """Which release is faster: campaigns cell by cell, with intervals, tests, and what else differs."""
@@ -114,29 +114,21 @@ def compare(
     from glusterlab.store.files import write_atomically
 
     rule = Rule(_share(margin, "--margin", "a margin such as 5%"), correction.value)
-    gate = parse_gate(fail_on) if fail_on else None
+    if allow_untested and fail_on is None:
+        raise UsageError("--allow-untested opens a gate: give --fail-on, too")
+    gate = None if fail_on is None else parse_gate(fail_on, allow_untested=allow_untested)
     if markdown == _STDOUT and json:
         raise UsageError("--json and --markdown - both write to stdout: give one of them, or --markdown a file")
-    try:
-        with bar("parsing samples") as progress:
-            found = compare_campaigns(raws, rule, operations=operation or (), same=same, progress=progress)
-        others = [release.label for release in found.others]
-        outcome = None if gate is None else hold(gate, found.table, found.unmatched, others, rule.correction)
-        if markdown == _STDOUT:
-            typer.echo(summary(found, outcome), nl=False)
-        else:
-            show_comparison(found, outcome, json)
-            if markdown is not None:
-                write_atomically(local_path(markdown), summary(found, outcome))
-    except GlusterlabError as error:
-        if error.exit_code != 1:
-            raise
-        raise NotComparedError(str(error)) from error
-    except OSError as error:
-        if error.filename is None:
-            # a closed pipe, which is no fault
-            raise
-        raise NotComparedError(f"{error.filename}: {error.strerror}") from error
+    with bar("parsing samples") as progress:
+        found = compare_campaigns(raws, rule, operations=operation or (), same=same, progress=progress)
+    others = [release.label for release in found.others]
+    outcome = None if gate is None else hold(gate, found.table, found.unmatched, others, rule.correction)
+    if markdown == _STDOUT:
+        typer.echo(summary(found, outcome), nl=False)
+    else:
+        show_comparison(found, outcome, json)
+        if markdown is not None:
+            write_atomically(local_path(markdown), summary(found, outcome))
     if outcome is not None and outcome.failed:
         raise typer.Exit(1)
 
@@ -183,7 +175,7 @@ def gate_line(outcome: Outcome) -> str:
     """Whether a gate lets the comparison pass, on what evidence not, and how much of it could be tested."""
     from glusterlab.analysis.compare.words import interval_text, listed, p_text
 
-    limit = "" if outcome.gate.slower is None else f"slower by more than {percent(outcome.gate.slower)}"
+    limit = f"slower by more than {percent(outcome.gate.slower)}"
     cells = count_of(outcome.total, "cell")
     if outcome.failed:
         parts = []
@@ -192,14 +184,15 @@ def gate_line(outcome: Outcome) -> str:
             more = "" if len(outcome.slower) == 1 else f" and {len(outcome.slower) - 1} more"
             change = interval_text(worst["low"], worst["high"])
             parts.append(f"{_named(worst, outcome)}{more} {limit}: {change}, corrected p {p_text(worst['p_gate'])}")
-        if outcome.gate.untested and len(outcome.untested):
+        if not outcome.total:
+            parts.append("there is no cell to test; --allow-untested lets that pass")
+        if len(outcome.untested):
             names = [_named(row, outcome) for _, row in outcome.untested.iterrows()]
-            parts.append(f"{len(names)} of {cells} could not be tested ({', '.join(listed(names, 2))})")
+            advice = "" if outcome.gate.allow_untested else "; --allow-untested lets them pass"
+            parts.append(f"{len(names)} of {cells} could not be tested ({', '.join(listed(names, 2))}){advice}")
         return f"failed, {'; '.join(parts)}"
     if not outcome.tested:
-        return f"not closed, but it has tested nothing: none of {cells} could be tested; 'untested' closes it then"
-    if not limit:
-        return f"passed, all of {cells} could be tested"
+        return f"open by --allow-untested, and has tested nothing: none of {cells} could be tested"
     if len(outcome.untested):
         return f"passed, but only {outcome.tested} of {cells} could be tested; none of them is shown to be {limit}"
     return f"passed, none of {cells} is shown to be {limit}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glusterlab.secrets import redact
 from glusterlab.units import MEGABYTE, short_number
 
 if TYPE_CHECKING:
@@ -77,6 +78,24 @@ RawArgument = Annotated[
         metavar="RAW", parser=local_path, help="Folder of a campaign below raw/.", autocompletion=complete_raw
     ),
 ]
+
+
+def _every_byte(context: typer.Context, wanted: bool) -> bool:
+    if wanted:
+        from glusterlab.store.digests import every_byte
+
+        context.with_resource(every_byte())
+    return wanted
+
+
+VerifyOption = Annotated[
+    bool,
+    typer.Option(
+        "--verify", callback=_every_byte, help="Hash all raw bytes again, not only of files that look touched."
+    ),
+]
+"""Its callback does what it says: whoever opens a campaign then need not be told."""
+
 RawRootOption = Annotated[Path, option("DIR", "Where campaigns are kept.", "--raw", parser=local_path)]
 RawsArgument = Annotated[
     list[Path],
@@ -93,7 +112,11 @@ ClusterArgument = typer.Argument(
 SchedulerOption = Annotated[
     str | None,
     option(
-        "ADDRESS", "A Dask scheduler whose workers do the work; they must reach RAW under the same path.", "--scheduler"
+        "ADDRESS",
+        "A Dask scheduler whose workers do the work; they must reach RAW under the same path. Whoever reaches a tcp:// "
+        "one can run any code on it, its workers and here: a trusted network, or tls:// with certificates in Dask's "
+        "configuration (distributed.comm.tls).",
+        "--scheduler",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
@@ -117,7 +140,7 @@ def person() -> Console:
 
 def complain(message: str) -> None:
     """One error, on stderr."""
-    typer.echo(f"{typer.style('error:', fg='red', bold=True)} {message}", err=True)
+    typer.echo(f"{typer.style('error:', fg='red', bold=True)} {redact(message)}", err=True)
 
 
 def emit_json(data: Mapping[str, Any], *, version: int | None = SCHEMA_VERSION) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
 from glusterlab.cli.console import JsonOption, bar, count_of, examples, local_path, show
+from glusterlab.errors import UsageError
 
 app = typer.Typer()
 
@@ -30,7 +32,11 @@ def fetch(
     """Bring a campaign from another machine or a bucket, file by file as its manifest has it."""
     from glusterlab.store.remote import fetch as bring
 
-    target = Path("raw", url.rstrip("/").rpartition("/")[2]) if folder is None else folder
+    parts = urlsplit(url.rstrip("/"))
+    name = PurePosixPath(parts.path).name or parts.hostname  # what stands before the host may be a password
+    if folder is None and not name:
+        raise UsageError(f"{url}: expected the URL of a campaign's folder")
+    target = Path("raw", name or "") if folder is None else folder
     with bar("fetching files") as progress:
         fetched, kept = bring(url, target, progress)
     line = f"{target}: {count_of(fetched, 'file')} fetched, {kept} there from before"

@@ -22,7 +22,7 @@ from glusterlab.cli.console import (
     show,
     talk,
 )
-from glusterlab.errors import HostError, UsageError
+from glusterlab.errors import HostError, UsageError, in_words
 
 if TYPE_CHECKING:
     from glusterlab.hosts.pool import Pool
@@ -39,7 +39,8 @@ app = typer.Typer()
         "glusterlab prepare cluster.yaml --yes --fstab",
     )
     + "\n\nOnly devices that the cluster file names (backings.<name>.devices) are touched. One that is mounted, or "
-    "part of a RAID set, volume group or the like, is refused; one that is not blank, too, unless the file says "
+    "part of a RAID set, volume group or the like, is refused, as is one with such a partition; one that is not blank, "
+    "too, unless the file says "
     "wipe: true. When one is refused, nothing is done on any. A device is taken for blank when it has no signature and "
     "only zeros at its ends and in 1,024 samples between: little data on a large device may be missed."
 )
@@ -92,7 +93,7 @@ def _connect(pool: Pool) -> None:
     """Connect to all hosts of a pool, or name all that do not answer."""
     failed = pool.connect()
     if failed:
-        raise HostError("; ".join(str(error) for _, error in sorted(failed.items())), hosts=sorted(failed))
+        raise HostError(in_words(failed), hosts=sorted(failed))
 
 
 def _confirm(cluster: Cluster, devices: list[Device], *, yes: bool) -> None:
@@ -127,6 +128,7 @@ def show_devices(devices: Sequence[Device], *, as_json: bool) -> None:
             "device": device.path,
             "size": "" if device.size_bytes is None else format_bytes(device.size_bytes),
             "model": device.model,
+            "serial": device.serial,
             "what is on it": device.contents,
             "to do": _WORDS[device.action],
             "because it": device.why,
@@ -137,4 +139,4 @@ def show_devices(devices: Sequence[Device], *, as_json: bool) -> None:
 
 
 def _plain(device: Device) -> dict[str, object]:
-    return asdict(device) | picked(device, "size_bytes", "model", "contents")
+    return asdict(device) | picked(device, "size_bytes", "model", "serial", "contents")

@@ -15,6 +15,7 @@ from glusterlab.cli.console import (
     JsonOption,
     RawArgument,
     SchedulerOption,
+    VerifyOption,
     bar,
     complain,
     complete_raw,
@@ -77,17 +78,18 @@ def parse(
     from glusterlab.parse import write_lines
 
     kinds = [each.value for each in kind or ()]
-    if not write_lines(
-        files, lambda line: sys.stdout.write(line + "\n"), complain, tool=tool, averages=averages, kinds=kinds
-    ):
-        raise typer.Exit(1)
+
+    def emit(line: str) -> object:
+        return sys.stdout.write(line + "\n")
+
+    raise typer.Exit(write_lines(files, emit, complain, tool=tool, averages=averages, kinds=kinds))
 
 
 @app.command(
     epilog=examples(
         "glusterlab tables raw/first-light",
         "glusterlab tables raw/first-light --output /tmp/tables",
-        "glusterlab tables raw/night --scheduler tcp://10.0.0.1:8786",
+        "glusterlab tables raw/night --scheduler tls://10.0.0.1:8786",
     )
 )
 def tables(
@@ -96,6 +98,7 @@ def tables(
         Path | None, option("DIR", "Folder for them; default: figures/<campaign>/tables.", parser=local_path)
     ] = None,
     scheduler: SchedulerOption = None,
+    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
     json: JsonOption = False,
 ) -> None:
     """Make the Parquet tables of a campaign: samples, workers and telemetry; only what changed."""
@@ -148,6 +151,7 @@ def reproduce(
         bool, flag("--check", "Run nothing: say which notebooks are stale, exit code 1 if any is.")
     ] = False,
     output: Annotated[Path | None, option("DIR", "Folder for a folder per campaign.", parser=local_path)] = None,
+    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
     json: JsonOption = False,
 ) -> None:
     """Make every figure and table again from the raw bytes; runs only what changed."""

@@ -29,7 +29,7 @@ from glusterlab.cli.console import (
     show,
     talk,
 )
-from glusterlab.errors import RawStoreError, UsageError
+from glusterlab.errors import GlusterlabError, RawStoreError, UsageError
 from glusterlab.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -72,6 +72,24 @@ def _find_cluster(campaign: Path, named: Path | None) -> Path | None:
     return named or (beside if beside.is_file() else default_cluster_file())
 
 
+def _note_names(campaign: Campaign) -> None:
+    """Say before a night is spent which study and notebooks a campaign names that are not there."""
+    from glusterlab.spec.fields import suggest
+    from glusterlab.spec.studies import NO_STUDY, project_root, studies, study_folder
+
+    folder = study_folder(campaign.study, Path("raw", campaign.name))
+    if campaign.study != NO_STUDY and not folder.is_dir():
+        near = suggest(campaign.study, [each.name for each in studies(folder.parent)], listed=False)
+        talk(f"study {campaign.study!r} is not in {folder.parent}, so none of its sections will be drawn{near}")
+    if campaign.notebooks:
+        from glusterlab.reproduce.reproduce import choose_notebooks
+
+        try:
+            choose_notebooks(campaign.notebooks, project_root(Path.cwd()))
+        except GlusterlabError as error:
+            talk(f"notebooks of the campaign: {error}")
+
+
 def _require_cluster(campaign: Path, named: Path | None) -> Path:
     from glusterlab.testbed.state import running
 
@@ -104,6 +122,7 @@ def plan(
     from glusterlab.spec import load_campaign, load_cluster
 
     specification = load_campaign(campaign, check_campaign)
+    _note_names(specification)
     cluster_file = _find_cluster(campaign, cluster)
     pool = None if cluster_file is None else load_cluster(cluster_file)
     if pool is None:
@@ -164,6 +183,7 @@ def run(
     specification = load_campaign(campaign, check_campaign)
     if name is not None:
         specification = _renamed(specification, name)
+    _note_names(specification)
     pool = load_cluster(_require_cluster(campaign, cluster))
 
     from glusterlab.run.progress import Ending

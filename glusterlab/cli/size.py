@@ -12,6 +12,7 @@ import typer
 
 from glusterlab.cli.console import (
     JsonOption,
+    VerifyOption,
     complete_raw,
     complete_yaml,
     examples,
@@ -107,6 +108,7 @@ def size(
     by: Annotated[
         By, typer.Option(help="Size by the lower end of the 95 % interval of a throughput, or by its mean.")
     ] = By.LOWER,
+    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
     json: JsonOption = False,
 ) -> None:
     """Which layouts on how many servers do a workload, with cost and the limit that decides: by what was measured.
@@ -132,8 +134,9 @@ def size(
         disk_size=disk_size,
         by="mean" if by is By.MEAN else "lower",
     )
-    price_list = _study_prices(raw) if prices is None else load_prices(prices)
-    samples = tables.load(raw).samples
+    price_list = None if prices is None else load_prices(prices)
+    samples = tables.load(raw).samples  # says what to do where there is no campaign
+    price_list = price_list or _study_prices(raw)
     cluster = load_cluster(raw / "cluster.yaml") if (raw / "cluster.yaml").is_file() else None
     answer = answer_request(request, samples, prices=price_list, cluster=cluster)
     if not json:

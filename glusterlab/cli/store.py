@@ -21,8 +21,10 @@ from glusterlab.cli.console import (
     IMPORTED,
     JsonOption,
     RawArgument,
+    VerifyOption,
     bar,
     bounds,
+    complain,
     complete_yaml,
     count_of,
     emit_json,
@@ -37,6 +39,7 @@ from glusterlab.cli.console import (
     talk,
 )
 from glusterlab.errors import RawStoreError, StoppedError, UsageError
+from glusterlab.store.manifest import SIGNATURE
 from glusterlab.units import parse_duration
 
 if TYPE_CHECKING:
@@ -62,6 +65,7 @@ _MOST_LEFT = 20
 def status(
     raw: RawArgument,
     watch: Annotated[bool, flag("--watch -w", "Look over the run's shoulder first, until it ends or Ctrl-C.")] = False,
+    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
     json: JsonOption = False,
 ) -> None:
     """What is done, invalid, failed and left; exit 1 unless every sample is there and valid."""
@@ -77,8 +81,8 @@ def status(
             talk("left; a run goes on")
     found = campaign_status(raw)
     show_status(found, as_json=json, run=None if watch else _run_state(raw))
-    if found.missing:
-        talk(found.missing_sentence())
+    if found.damage:
+        complain(found.damage)
     if not found.complete:
         raise typer.Exit(1)
 
@@ -211,7 +215,7 @@ def _status_json(status: CampaignStatus) -> dict[str, Any]:
             {"cell": cell.cell.id, **picked(cell, *_NUMBERS, "decision"), "interval": _interval_json(cell.interval)}
             for cell in status.cells
         ],
-        "missing": status.missing,
+        **picked(status, "missing", "damage"),
         "reasons": [
             picked(count, "code", "sentence", "advice", "samples", "open", "cells", "hosts") for count in status.reasons
         ],
@@ -317,14 +321,35 @@ def show_events(events: Iterable[Event], *, as_json: bool) -> int:
     return number
 
 
-@app.command(epilog=examples("glusterlab verify raw/first-light", "glusterlab verify raw/first-light --json"))
-def verify(raw: RawArgument, json: JsonOption = False) -> None:
+@app.command(
+    epilog=examples(
+        "glusterlab verify raw/first-light",
+        "glusterlab verify raw/first-light --json",
+        "glusterlab verify raw/night --signature signers",
+    )
+    + "\n\nWhoever edits raw files can edit their digests, too: sign them when the run has ended, by publish --sign or "
+    "'ssh-keygen -Y sign -n glusterlab -f KEY raw/night/MANIFEST.sha256'. A line of signers is 'NAME KEY', as in "
+    "ssh-keygen(1), ALLOWED SIGNERS."
+)
+def verify(
+    raw: RawArgument,
+    signature: Annotated[
+        Path | None,
+        option("FILE", "Check the signature, too: who may have made it, and their public keys.", parser=local_path),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
     """Check sums, completeness, and every sample's validity judged again; exit 1 on any finding."""
     from glusterlab.run.verify import verify as examine
+    from glusterlab.run.verify import verify_signature
 
     with bar("judging samples") as progress:
         findings = examine(raw, progress)
+    if signature is not None:
+        findings = [*verify_signature(raw, signature), *findings]
     show_verify(raw, findings, as_json=json)
+    if signature is None and (raw / SIGNATURE).is_file():
+        talk(f"{SIGNATURE} was not checked: give --signature and the file of those who may have signed")
     if findings:
         raise typer.Exit(1)
 
@@ -356,12 +381,16 @@ def publish(
     names: Annotated[Path | None, option("FILE", "What is to be called what.", autocompletion=complete_yaml)] = None,
     name: Annotated[str | None, option("NAME", "What the campaign is called in the copy.")] = None,
     keep_host_names: Annotated[bool, flag("--keep-host-names", "Leave hosts and their addresses as they are.")] = False,
+    sign: Annotated[Path | None, option("KEY", "Sign the copy's digests with this SSH key.", parser=local_path)] = None,
     json: JsonOption = False,
 ) -> None:
     """Copy a campaign to give it away: hosts, addresses, users get neutral names. Exit 1 when any is left."""
     from glusterlab.publishing import publish as copy
     from glusterlab.publishing import read_names
+    from glusterlab.store.signature import sign as sign_manifest
 
+    if sign is not None and not sign.is_file():
+        raise UsageError(f"--sign: expected a key, found no file {sign}")
     made = copy(
         raw,
         output,
@@ -370,6 +399,8 @@ def publish(
         name=name,
         phases=bar,
     )
+    if sign is not None and not made.left:
+        sign_manifest(made.path, sign)
     more = len(made.left) - _MOST_LEFT
     redacted = f", secrets taken out of {count_of(made.redacted, 'text')}" if made.redacted else ""
     counts = f"{count_of(made.files, 'file')} with {count_of(made.samples, 'sample')}, judged as in the original"

@@ -113,13 +113,13 @@ def up(
 
 @app.command(epilog=examples("glusterlab testbed down", "glusterlab testbed down --name small"))
 def down(name: NameOption = "default") -> None:
-    """Remove everything that 'up' made, after a crash too. Nothing to remove is no error."""
+    """Remove everything that 'up' made, after a crash too; exit 2 when there is no such testbed."""
     from glusterlab.testbed.lifecycle import down as stop
     from glusterlab.testbed.options import TestbedOptions
 
     TestbedOptions(name=name)  # refuses what can be no name before anything is looked for by it
-    removed = stop(name, steps())
-    talk(f"the testbed '{name}' is down" if removed else f"there is no testbed '{name}': nothing to remove")
+    stop(name, steps())
+    talk(f"the testbed '{name}' is down")
 
 
 @app.command(epilog=examples("glusterlab testbed status", "glusterlab testbed status --json"))

@@ -70,6 +70,7 @@ class FakeTransport:
         self.facts: dict[str, dict[str, str]] = {}
         self.clock_offset_s: dict[str, float] = {}
         self.answers: dict[tuple[str, str], str] = {}
+        self.unread: list[str] = []
         self._drops = 0
         self._lock = threading.RLock()
 

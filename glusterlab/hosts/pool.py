@@ -115,6 +115,11 @@ class Pool:
         self._refuse_when_stopped()
         return {name: answer for name, answer in answers.items() if isinstance(answer, HostError)}
 
+    @property
+    def unread(self) -> list[str]:
+        """Lines of known_hosts that cannot be read."""
+        return self._transport.unread
+
     def run(self, commands: Mapping[str, Command], *, within_s: float | None = None) -> Results:
         """Run one script per host, all at once; `StoppedError` after `stop`.
 

@@ -6,6 +6,7 @@ A device is wiped only where the cluster file says ``wipe: true``; when one is r
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,6 +50,8 @@ _BY_HAND = {
 }
 """Signatures of what may be a part of something larger: never wiped from here, and no ``..._member`` is."""
 
+_TABLES = {"gpt", "PMBR", "dos", "mac", "bsd", "sun", "sgi", "atari", "ultrix", "unixware", "solaris_x86"}
+
 
 @dataclass(frozen=True)
 class Device:
@@ -73,6 +76,21 @@ class Device:
         return " ".join(word.strip() for key in ("vendor", "model") for word in self.facts.get(key, ()))
 
     @property
+    def serial(self) -> str:
+        """Serial numbers, or else WWNs, of the disks that it is or lies on."""
+        found = [dict(re.findall(r'(\w+)="([^"]*)"', line)) for line in self.facts.get("identity", ())]
+        return " ".join(dict.fromkeys(name for each in found if (name := each.get("SERIAL") or each.get("WWN"))))
+
+    @property
+    def children(self) -> Mapping[str, set[str]]:
+        """The forms of what each of its partitions holds."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for line in self.facts.get("child", ()):
+            name, _, _, forms = line.split()
+            found[name] |= {*forms.split(",")} - {"-"}
+        return found
+
+    @property
     def contents(self) -> str:
         facts, found = self.facts, []
         if "missing" in facts:
@@ -83,8 +101,9 @@ class Device:
             found.append(f"{', '.join(kinds)}{label}")
         if "last_written" in facts:
             found.append(f"written {facts['last_written'][0]}")
-        if "partition" in facts:
-            found.append(f"{len(facts['partition'])} partitions")
+        parts = [f"{name} {', '.join(sorted(forms)) or 'of no known form'}" for name, forms in self.children.items()]
+        if parts:
+            found.append(f"partitions: {', '.join(parts)}")
         in_use = (("mounted", "mounted at"), ("swap", "swap on"), ("holder", "part of"))
         found += [f"{words} {', '.join(dict.fromkeys(facts[key]))}" for key, words in in_use if key in facts]
         if not kinds and "data" in facts:
@@ -95,7 +114,7 @@ class Device:
     @property
     def is_blank(self) -> bool:
         """Whether nothing was found on it, nor at its ends and in the samples."""
-        found = ("type", "pttype", "signature", "partition", "data", "missing", "mounted", "swap", "holder")
+        found = ("type", "pttype", "signature", "child", "unread", "data", "missing", "mounted", "swap", "holder")
         return "samples" in self.facts and not any(key in self.facts for key in found)
 
 
@@ -168,27 +187,43 @@ def _judge(device: Device, *, wipe: bool) -> tuple[Action, str]:
     if "point_has" in facts:
         return _judge_mounted(device)
     obstacles = (
-        ("mounted", "is mounted at"),
-        ("swap", "is used as swap:"),
-        ("holder", "is part of"),
-        ("point_is", f"{device.brick} is"),
-        ("read_only", "is read-only:"),
+        ("mounted", "is mounted at {}: unmount it if nobody needs it there"),
+        ("swap", "is used as swap: {}: swapoff, if it is not needed"),
+        ("holder", "is part of {}: take it out of that first"),
+        ("point_is", device.brick + " is {}"),
+        ("read_only", "is read-only: {}"),
+        ("unread", "could not be examined: {}"),
     )
     for key, words in obstacles:
         if key in facts:
-            return "refused", f"{words} {facts[key][0]}"
+            return "refused", words.replace("{}", facts[key][0])
     if facts.get("type") == ("xfs",) and facts.get("label") == (label_of(device.backing, device.brick),):
         return "mount", "was made by glusterlab for this brick"
-    found = {*facts.get("type", ()), *_signatures(facts)}
-    larger = sorted(kind for kind in found if kind in _BY_HAND or kind.endswith("_member"))
-    if larger:
-        whose = _BY_HAND.get(larger[0], f"something larger ({larger[0]})")
-        return "refused", f"belongs to {whose}: if it does no longer, wipe it by hand (wipefs -a)"
+    if kept := _kept(device):
+        return "refused", kept
     if device.is_blank:
         return "make", "looks blank"
     if wipe:
         return "wipe", "is not blank, and the cluster file says wipe: true"
     return "refused", f"is not blank: set backings.{device.backing}.wipe to true if nobody needs what is on it"
+
+
+def _kept(device: Device) -> str:
+    """Why what is on a device, or in a partition of it, is never wiped from here; empty where it may be."""
+    facts = device.facts
+    whole = {*facts.get("type", ()), *facts.get("pttype", ()), *_signatures(facts)}
+    if whole & _TABLES and "no_table" in facts:
+        return f"has a partition table that could not be read: look with 'partx -s {device.path}'"
+    for part, found in {"": whole, **device.children}.items():
+        path, which = (f"/dev/{part}", f"its partition {part} ") if part else (device.path, "")
+        if larger := sorted(kind for kind in found if kind in _BY_HAND or kind.endswith("_member")):
+            whose = _BY_HAND.get(larger[0], f"something larger ({larger[0]})")
+            return f"{which}belongs to {whose}: if it does no longer, wipe it by hand (wipefs -a {path})"
+        if "?" in found:
+            return f"{which}could not be examined: look with 'blkid -p {path}'"
+        if part and found and found <= _TABLES:
+            return f"{which}has a partition table of its own, in which nothing was examined"
+    return ""
 
 
 def _judge_mounted(device: Device) -> tuple[Action, str]:
@@ -245,14 +280,16 @@ def prepare(
 
 
 def _line(device: Device, backing: Backing) -> str:
+    disk = "\n".join(f"identity {line}" for line in device.facts.get("identity", ()))
     if device.action == "mount":
-        return script.call("gl_mount_fs", device.path, device.brick, MOUNT_OPTIONS)
+        same = script.call("gl_same_disk", device.path, disk)
+        return f"{same}\n{script.call('gl_mount_fs', device.path, device.brick, MOUNT_OPTIONS)}"
     stripe: tuple[str, ...] = ()
     if backing.stripe_unit is not None:
         stripe = ("-d", f"su={backing.stripe_unit},sw={backing.stripe_width}")
     wipe = "wipe" if device.action == "wipe" else ""
     label = label_of(device.backing, device.brick)
-    words = (device.path, device.brick, device.digest, wipe, label, MOUNT_OPTIONS, *MKFS_OPTIONS, *stripe)
+    words = (device.path, device.brick, disk, device.digest, wipe, label, MOUNT_OPTIONS, *MKFS_OPTIONS, *stripe)
     return script.call("gl_make_fs", *words)
 
 

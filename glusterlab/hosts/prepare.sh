@@ -13,11 +13,11 @@ gl_device() {
     echo "number $(gl_number "$real")"
     echo "size $size"
     [ "$(blockdev --getro "$real" 2>/dev/null)" = 0 ] || echo "read_only yes"
-    for line in model vendor serial; do
+    for line in model vendor; do
         [ -r "$sys/device/$line" ] && echo "$line $(tr -s ' ' <"$sys/device/$line")"
     done
-    gl_device_parts "$sys"
-    gl_device_uses "$real" "$sys"
+    gl_identity "$real"
+    gl_children "$real"
     gl_signatures "$real"
     [ "$size" = 0 ] || gl_data "$real" "$size"
     if mountpoint -q -- "$point" 2>/dev/null; then
@@ -39,27 +39,54 @@ gl_number() {
     echo $((((minor & 0xff) | (major << 8)) | ((minor & 0xfff00) << 12)))
 }
 
-gl_device_parts() {
-    local part
-    for part in "$1"/*/partition; do
-        [ -e "$part" ] || continue
-        part=${part%/partition}
-        echo "partition ${part##*/} $(($(cat "$part/size") * 512))"
-    done
+# What stays with a disk whatever its name: of the device, and of all that it lies on.
+gl_identity() {
+    lsblk -nPsbo TYPE,SIZE,SERIAL,WWN -- "$1" | sed 's/^/identity /'
 }
 
-# What uses a device, or a part of it: mounts, swap, and devices that are made of it.
-gl_device_uses() {
-    local real=$1 sys=$2 part numbers='' holder
-    for part in "$sys" "$sys"/*/; do
-        [ -r "$part/dev" ] || continue
-        numbers="$numbers $(cat "$part/dev")"
-        for holder in "$part"/holders/*; do
-            [ -e "$holder" ] && echo "holder ${holder##*/}"
-        done
-    done
-    awk -v numbers="$numbers " 'index(numbers, " " $3 " ") { print "mounted", $5 }' /proc/self/mountinfo
+# Fail when a device is another than the one that was shown. Arguments: device, what gl_identity printed then.
+gl_same_disk() {
+    local found
+    found=$(gl_identity "$(readlink -e -- "$1")")
+    [ "$found" = "$2" ] || { echo "$1 is another disk than the one shown: nothing done, look again; shown:" \
+        "${2//$'\n'/; }; found: ${found//$'\n'/; }" >&2; return 1; }
+}
+
+# What a device is divided into, by its table and by the kernel, with what each part holds; what is made of them, however
+# deep; mounts and swap of all of it.
+gl_children() {
+    local real=$1 prefix=$1 number start sectors kind name size parts numbers
+    case $real in *[0-9]) prefix=${real}p ;; esac
+    if parts=$(partx -rgbo NR,START,SECTORS,TYPE -- "$real" 2>/dev/null); then
+        while read -r number start sectors kind; do
+            # an extended partition holds but the table of the logical ones, which are listed, too
+            case $number,$kind in ,* | *,0x5 | *,0xf | *,0x85) continue ;; esac
+            echo "child ${prefix##*/}$number part $((sectors * 512))" \
+                "$(gl_forms "$real" --offset $((start * 512)) --size $((sectors * 512)))"
+        done <<<"$parts"
+    else
+        echo "no_table yes"
+    fi
+    parts=$(lsblk -nrbpo KNAME,TYPE,SIZE -- "$real") || echo "unread lsblk cannot say what is made of it"
+    while read -r name kind size; do
+        case $kind in
+            part) [ "$name" = "$real" ] || echo "child ${name##*/} part $size $(gl_forms "$name")" ;;
+            *) [ "$name" = "$real" ] || echo "holder ${name##*/} ($kind: $(gl_forms "$name"))" ;;
+        esac
+    done <<<"$parts"
+    numbers=$(lsblk -nro MAJ:MIN -- "$real" | tr -s ' \n' ' ')
+    awk -v numbers=" $numbers" 'index(numbers, " " $3 " ") { print "mounted", $5 }' /proc/self/mountinfo
     awk -v device="$real" 'NR > 1 && index($1, device) == 1 { print "swap", $1 }' /proc/swaps
+}
+
+# The forms of what a device holds, or a part of it by offset and size: "-" for none, with "?" where that is not certain.
+gl_forms() {
+    local text code
+    text=$(blkid -p -o export "$@" 2>/dev/null) code=$?
+    [ "$code" = 0 ] || [ "$code" = 2 ] || text="$text"$'\nTYPE=?'
+    [ $# -gt 1 ] || text="$text"$'\n'$(wipefs --no-act --parsable -- "$1" 2>/dev/null | awk -F, '!/^#/ { print "TYPE=" $NF }')
+    case $text in *PART_ENTRY_TYPE=0x5$'\n'* | *PART_ENTRY_TYPE=0xf$'\n'* | *PART_ENTRY_TYPE=0x85$'\n'*) text= ;; esac
+    awk -F= '/^(PT)?TYPE=./ && !seen[$2]++ { found = found "," $2 } END { print found ? substr(found, 2) : "-" }' <<<"$text"
 }
 
 # Signatures of file systems, partition tables, RAID and volume managers, wherever they lie on the device.
@@ -91,13 +118,16 @@ gl_data() {
     return 0
 }
 
-# Make a file system on a device that is still as it was shown, and mount it. Arguments: device, mount point, SHA-256 of
-# what gl_device printed, "wipe" or "", label, options of mount, options of mkfs.xfs.
+# Make a file system on a device that is still as it was shown, and mount it. Arguments: device, mount point, what
+# gl_identity printed, SHA-256 of what gl_device printed, "wipe" or "", label, options of mount, options of mkfs.xfs.
 gl_make_fs() {
-    local device=$1 point=$2 seen=$3 wipe=$4 label=$5 options=$6 found
-    shift 6
+    local device=$1 point=$2 disk=$3 seen=$4 wipe=$5 label=$6 options=$7 found
+    shift 7
+    gl_same_disk "$device" "$disk" || return 1
     found=$(gl_device "$device" "$point" | sha256sum | cut -d' ' -f1)
     [ "$found" = "$seen" ] || { echo "$device is not as it was when it was shown: nothing done, look again" >&2; return 1; }
+    # to look takes a while
+    gl_same_disk "$device" "$disk" || return 1
     if [ "$wipe" = wipe ]; then
         # without --force: it fails when anything, known to the kernel or not, has the device open for itself
         wipefs --all --quiet -- "$device" || return 1

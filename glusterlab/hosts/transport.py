@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import select
 import socket
 import threading
@@ -18,10 +19,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from glusterlab.errors import HostError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from glusterlab.hosts.known_hosts import KnownKeys, Line
     from glusterlab.spec.cluster import Host, Ssh
 
 # What it would say into a live view, such as "Socket exception: No route to host (113)", is the error of a host here.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
+
+MAX_RECEIVED = 256 << 20
+"""Bytes that a command may print; the telemetry and the results of a host take a small part of that."""
 
 _POLL_S = 0.25
 _CHUNK = 1 << 16
@@ -54,6 +61,10 @@ class Stop:
 class Transport(Protocol):
     """Connections to hosts, one per host, opened on first use and reused."""
 
+    @property
+    def unread(self) -> list[str]:
+        """Lines of known_hosts that cannot be read, and why not."""
+
     def open(self, host: Host) -> None:
         """Connect, or do nothing when connected; HostError says why it cannot be."""
 
@@ -83,7 +94,14 @@ class FabricTransport:
         self._lock = threading.Lock()
         self._gates = {hop: threading.Semaphore(count) for hop, count in _AT_ONCE.items()}
         self._rules: Any = None
-        self._known_hosts: dict[Path, Any] = {}
+        self._known_hosts: dict[Path, Sequence[Line]] = {}
+
+    @property
+    def unread(self) -> list[str]:
+        from glusterlab.hosts.known_hosts import unread
+
+        with self._lock:
+            return [place for lines in self._known_hosts.values() for place in unread(lines)]
 
     def open(self, host: Host) -> None:
         with self._lock:
@@ -139,7 +157,6 @@ class FabricTransport:
 
     def _new_connection(self, host: Host) -> Any:
         from fabric import Config, Connection
-        from paramiko import RejectPolicy
 
         # Only ssh_config matters here: lazy keeps Fabric from reading its own settings files. A configuration of its
         # own each, of rules that were read once: Config.clone reads the files again, into the one that is cloned.
@@ -156,8 +173,9 @@ class FabricTransport:
                 hop.connect_kwargs.update(allow_agent=False, look_for_keys=False)
             # else Fabric's own policy takes any key
             if self._check_host_keys:
-                hop.client.set_missing_host_key_policy(RejectPolicy())
-                self._add_known_keys(hop)
+                known = self._known_keys(hop)
+                hop.client.set_missing_host_key_policy(known)
+                hop.connect_kwargs["transport_factory"] = known.transport
             hop = hop.gateway
         return connection
 
@@ -180,18 +198,17 @@ class FabricTransport:
                 self._rules = rules
             return self._rules
 
-    def _add_known_keys(self, hop: Any) -> None:
-        """Give a connection the keys that known_hosts has of its host; each file is read once for all hosts."""
-        from paramiko import HostKeys
+    def _known_keys(self, hop: Any) -> KnownKeys:
+        """What the files that ssh would read say of a host; each is read once for all hosts."""
+        from glusterlab.hosts.known_hosts import KnownKeys, read_lines
 
-        name = hop.host if hop.port == 22 else f"[{hop.host}]:{hop.port}"
-        for file in _known_hosts_files(hop.ssh_config):
+        lines: list[Line] = []
+        for file, revoked in _known_hosts_files(hop):
             with self._lock:
                 if file not in self._known_hosts:
-                    self._known_hosts[file] = HostKeys(str(file))
-                known = self._known_hosts[file].lookup(name) or {}
-                for kind, key in known.items():
-                    hop.client.get_host_keys().add(name, kind, key)
+                    self._known_hosts[file] = read_lines(file, revoked=revoked)
+                lines += self._known_hosts[file]
+        return KnownKeys(hop.host, hop.port, hop.ssh_config.get("hostkeyalias"), lines)
 
 
 def ssh_options(ssh: Ssh, timeout_s: float) -> tuple[str, ...]:
@@ -221,30 +238,37 @@ def _rules() -> Any:
     return Rules()
 
 
-def _known_hosts_files(ssh_config: dict[str, Any]) -> list[Path]:
-    """The files that ssh itself would look in, those of them that exist."""
-    users = ssh_config.get("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2")
-    shared = ssh_config.get("globalknownhostsfile", "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2")
-    files = (Path(word.strip('"')).expanduser() for word in f"{users} {shared}".split() if word != "none")
-    return [file for file in files if file.is_file()]
+def _known_hosts_files(connection: Any) -> list[tuple[Path, bool]]:
+    """The files that ssh itself would look in, and whether it is for revoked keys alone: one of these has to exist."""
+    rules, host = connection.ssh_config, connection.host
+    tokens = {"%%": "%", "%d": str(Path.home()), "%h": host, "%k": rules.get("hostkeyalias", host)}
+    tokens |= {"%n": connection.original_host, "%p": str(connection.port), "%r": connection.user}
+
+    def paths(key: str, default: str) -> list[Path]:
+        text = re.sub("%.", lambda token: tokens.get(token[0], token[0]), rules.get(key, default))
+        words = [quoted or word for quoted, word in re.findall(r'"([^"]*)"|(\S+)', text)]
+        return [Path(word).expanduser() for word in words if word != "none"]
+
+    files = paths("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2")
+    files += paths("globalknownhostsfile", "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2")
+    return [(file, False) for file in files if file.is_file()] + [(file, True) for file in paths("revokedhostkeys", "")]
 
 
 def _open(connection: Any, host: Host) -> None:
     """Open a connection; turn what can go wrong into one sentence each."""
     from paramiko.ssh_exception import (
         AuthenticationException,
-        BadHostKeyException,
         NoValidConnectionsError,
         SSHException,
     )
 
+    from glusterlab.hosts.known_hosts import HostKeyError
+
     where = f"{connection.host} port {connection.port}"
     try:
         connection.open()
-    except BadHostKeyException as error:
-        found = error.key.fingerprint
-        message = f"the host key of {where} is not the one in known_hosts (found {found}): was it installed anew?"
-        message += " Then remove its old line with ssh-keygen -R; else it is another host"
+    except HostKeyError as error:
+        message = str(error)
     except AuthenticationException as error:
         message = f"{where} refused the login as '{connection.user}': {error}"
     except NoValidConnectionsError as error:
@@ -256,9 +280,6 @@ def _open(connection: Any, host: Host) -> None:
         message = f"the address '{connection.host}' is not known: {error.strerror}"
     except (EOFError, OSError, SSHException) as error:
         message = f"no SSH connection to {where}: {str(error) or type(error).__name__}"
-        if "not found in known_hosts" in str(error):
-            message = f"the host key of {where} is not in known_hosts: connect once by hand with ssh and compare it"
-            message += ", or set ssh.check_host_keys to false in the cluster file"
     else:
         return
     connection.close()
@@ -277,10 +298,14 @@ def _converse(channel: Any, stdin: bytes, deadline: float, stop: Stop) -> Outcom
         sent = _send(channel, rest)
         rest = rest[sent:]
         received = len(out) + len(err)
-        while channel.recv_ready():
+        # a piece of each at a time: what floods its channel ends at its deadline, too
+        if channel.recv_ready():
             out += channel.recv(_CHUNK)
-        while channel.recv_stderr_ready():
+        if channel.recv_stderr_ready():
             err += channel.recv_stderr(_CHUNK)
+        if len(out) + len(err) > MAX_RECEIVED:
+            message = f"expected at most {MAX_RECEIVED:,} bytes of output, the host sent more: see what runs there"
+            return Outcome(b"", message.encode(), None)
         moved = bool(sent or len(out) + len(err) > received)
         now = time.monotonic()
         if channel.exit_status_ready() and not moved:

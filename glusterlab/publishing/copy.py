@@ -18,19 +18,21 @@ from ruamel.yaml import YAML
 
 from glusterlab.errors import ParseError, RawStoreError, UsageError
 from glusterlab.publishing.names import Left, Names, collect_names, is_number
+from glusterlab.rawfile import open_raw
 from glusterlab.run.validity import Judgement, judge_again, judge_imported
 from glusterlab.run.verify import verify
 from glusterlab.spec.yaml import dump_yaml, load_cluster
 from glusterlab.store import evidence
 from glusterlab.store.campaign import RawStore, Sample
-from glusterlab.store.manifest import MANIFEST, Manifest, list_files
+from glusterlab.store.files import refuse_links
+from glusterlab.store.manifest import MANIFEST, SIGNATURE, Manifest, list_files
 from glusterlab.tools.document import read_bytes
 from glusterlab.tools.records import Record
 
 MAX_BYTES = 512 << 20
 """A file may unpack to so many bytes."""
 
-_NOT_COPIED = frozenset({MANIFEST, ".lock", "now.json", ".now.json.tmp"})
+_NOT_COPIED = frozenset({MANIFEST, SIGNATURE, ".lock", "now.json", ".now.json.tmp"})
 """Of the campaign's own folder; a sample may have files of such names."""
 _PACKERS: dict[bytes, Callable[[bytes], bytes]] = {
     b"\xfd7zXZ": lambda data: lzma.compress(data, preset=6),
@@ -73,13 +75,14 @@ def publish(
     `new_names` are those that the user wants in the copy, by the original ones; `name` is that of the campaign there.
     `phases` is called with what is begun; its context is called with how much is done, and of how much.
 
-    Raises `UsageError` when the output or a name is unfit. Raises `RawStoreError` when the campaign is damaged, or the
-    copy would not say the same as the original.
+    Raises `UsageError` when the output or a name is unfit. Raises `RawStoreError` when the campaign is damaged, a link
+    leads out of it, or the copy would not say the same as the original.
     """
     if output.name in ("", ".."):
         output = output.resolve()
     names_file = output.with_name(f"names-of-{output.name}.yaml")
     _refuse_place(raw, output, names_file)
+    refuse_links(raw)
     with phases("checking the campaign") as count:
         _require_intact(raw, count)
     packed = {path.parent.relative_to(raw) for path in raw.glob(f"*/*/sample-*/{evidence.ARCHIVE}")}
@@ -127,7 +130,7 @@ def _refuse_place(raw: Path, output: Path, names_file: Path) -> None:
 
 
 def _require_intact(raw: Path, count: Count) -> None:
-    RawStore.open(raw)
+    RawStore.open(raw, damaged=True)
     findings = verify(raw, count)
     if findings:
         first = findings[0]
@@ -161,7 +164,7 @@ def _copy(raw: Path, target: Path, names: Names, count: Count) -> tuple[int, int
         if changed is None or changed == text:
             shutil.copyfile(raw / file, target / path)
         else:
-            with (raw / file).open("rb") as original:
+            with open_raw(raw / file) as original:
                 head = original.read(8)
             pack = next((pack for magic, pack in _PACKERS.items() if head.startswith(magic)), bytes)
             (target / path).write_bytes(pack(changed.encode("utf-8", "surrogateescape")))

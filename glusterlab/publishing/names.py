@@ -16,6 +16,7 @@ from typing import Any
 
 from glusterlab import secrets
 from glusterlab.errors import UsageError
+from glusterlab.rawfile import read_raw
 from glusterlab.spec.cluster import HOST_FORM
 from glusterlab.spec.fields import NAME_FORM
 from glusterlab.spec.yaml import load_campaign, load_cluster, load_yaml
@@ -368,13 +369,13 @@ def _controllers(raw: Path) -> Iterator[str]:
     yield platform.node()
     controller = read_json(raw / "environment.json").get("controller") or {}
     with suppress(OSError, ValueError):
-        controller["now"] = json.loads((raw / "now.json").read_text(encoding="utf-8")).get("host")
+        controller["now"] = json.loads(read_raw(raw / "now.json")).get("host")
     for key in ("hostname", "host", "name", "now"):
         if isinstance(controller.get(key), str):
             yield controller[key]
     for name in (".lock", "log.txt", "events.jsonl"):
         with suppress(OSError):
-            text = (raw / name).read_text(encoding="utf-8", errors="replace")
+            text = read_raw(raw / name, 1 << 30).decode("utf-8", errors="replace")
             yield from sorted(set(re.findall(r"\bprocess \d+ on ([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)", text)))
 
 

@@ -52,8 +52,7 @@ class Task:
 class Campaign:
     """A campaign whose raw files are as its manifest has them, and what is to be done for it.
 
-    `changed`: the state is to be written although no notebook runs. `checked`: the tables were just brought up to date.
-    `undrawn`: tools of its samples that no notebook names.
+    `checked`: the tables were just brought up to date. `undrawn`: tools of its samples that no notebook names.
     """
 
     project: Path
@@ -63,7 +62,6 @@ class Campaign:
     digests: RawDigests
     notebooks: Sequence[Path]
     baseline: Path | None
-    changed: bool
     checked: bool = False
     tasks: list[Task] = field(default_factory=list)
     running: list[Future[None]] = field(default_factory=list)
@@ -73,13 +71,12 @@ class Campaign:
     def open(cls, project: Path, raw: Path, figures: Path, notebooks: Sequence[Path]) -> Campaign:
         """Check its raw files and its baseline's; RawStoreError when they are not the manifest's."""
         state = State.read(figures / STATE)
-        digest, signatures = check_raw(raw, state.raw)
+        check_raw(raw)
         cluster = raw / "cluster.yaml"
         baseline = find_baseline(raw, load_cluster(cluster)) if cluster.is_file() else None
-        below = {} if baseline is None else check_raw(baseline, state.baseline)[1]
-        changed = (signatures, below) != (state.raw, state.baseline)
-        state.raw, state.baseline = signatures, below
-        return cls(project, raw, figures, state, RawDigests(raw, digest), notebooks, baseline, changed)
+        if baseline is not None:
+            check_raw(baseline)
+        return cls(project, raw, figures, state, RawDigests(raw), notebooks, baseline)
 
     @property
     def name(self) -> str:

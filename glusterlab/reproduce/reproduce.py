@@ -32,6 +32,7 @@ from glusterlab.reproduce.state import (
     put,
     require_room,
 )
+from glusterlab.spec.fields import suggest
 from glusterlab.spec.studies import NO_STUDY, Study, load_study, studies, study_folder
 from glusterlab.spec.yaml import load_campaign
 from glusterlab.store.campaign import is_baseline
@@ -65,8 +66,9 @@ def reproduce(
     or for none where it alone is, or another run writes the same figures.
     """
     project = project.resolve()
+    chosen = choose_campaigns(raw_paths, project)
     run = _Run(project, choose_notebooks(notebooks, project), notebooks is None, force, progress)
-    raws = run.without_foreign(choose_campaigns(raw_paths, project), refuse=bool(raw_paths))
+    raws = run.without_foreign(chosen, refuse=bool(raw_paths))
     target = project / "figures" if output is None else output
     with as_interrupts(), ExitStack() as opened:
         places = [(raw, opened.enter_context(figures_of(target / raw.name, own=output is None))) for raw in raws]
@@ -294,8 +296,6 @@ class _Run:
                 **noted,
             )
             state.index = file_digest(index)
-            campaign.changed = True
-        if campaign.changed:
             campaign.state.write(campaign.figures / STATE)
 
     def _fail(self, failure: Failure, seconds: float = 0.0) -> None:
@@ -355,7 +355,7 @@ def choose_campaigns(raw_paths: Sequence[Path], project: Path) -> list[Path]:
     """
     named: dict[str, Path] = {}
     for path in raw_paths:
-        if not (path / MANIFEST).is_file():
+        if not os.path.lexists(path / MANIFEST):
             raise UsageError(f"{path} is no campaign: expected a folder with {MANIFEST}, such as raw/first-light")
         if is_baseline(path):
             raise UsageError(
@@ -370,7 +370,8 @@ def choose_campaigns(raw_paths: Sequence[Path], project: Path) -> list[Path]:
     found = sorted(path.parent for path in (project / "raw").glob(f"*/{MANIFEST}"))
     chosen = [path for path in found if path.name != "published" and not is_baseline(path)]
     if not chosen:
-        raise UsageError(f"no campaign in {project / 'raw'}: measure one with `glusterlab run`, or name its folder")
+        advice = "measure one with `glusterlab run`, or name its folder; `glusterlab init DIR` makes a lab for it"
+        raise UsageError(f"no campaign in {project / 'raw'}: {advice}")
     return chosen
 
 
@@ -401,7 +402,8 @@ def choose_notebooks(names: Sequence[str] | None, project: Path) -> list[Path]:
     """Notebooks of the project by their names or numbers; all by default. Raises UsageError when there is none."""
     found = sorted((project / "notebooks").glob("[0-9][0-9]-*.ipynb"))
     if not found:
-        raise UsageError(f"no notebook in {project / 'notebooks'}: expected files such as 10-large-files.ipynb")
+        advice = "expected files such as 10-large-files.ipynb; `glusterlab init DIR` writes them"
+        raise UsageError(f"no notebook in {project / 'notebooks'}: {advice}")
     if names is None:
         return found
     chosen = []
@@ -409,6 +411,7 @@ def choose_notebooks(names: Sequence[str] | None, project: Path) -> list[Path]:
         stem = name.removesuffix(".ipynb").removeprefix("notebooks/")
         matches = [path for path in found if path.stem == stem or path.stem.startswith(f"{stem}-")]
         if not matches:
-            raise UsageError(f"no notebook {name}: there are {', '.join(path.stem for path in found)}")
+            there = [path.stem for path in found]
+            raise UsageError(f"no notebook {name}: there are {', '.join(there)}{suggest(stem, there, listed=False)}")
         chosen += [path for path in matches if path not in chosen]
     return chosen

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from glusterlab.errors import UsageError
-from glusterlab.store.digests import Signatures
 from glusterlab.store.files import file_digest, lock_file, write_atomically, write_error
 
 SCHEMA_VERSION = 2
@@ -88,31 +87,27 @@ class ReproduceSummary:
 class State:
     """What .reproduce.json holds.
 
-    `raw`: signatures of the raw files. `notebooks`: per notebook the key and digests of the outputs. `index`: digest of
-    the page. `noted`: what the page says of this state: notebooks that failed, figures of an earlier run. `baseline`:
-    signatures of the baseline's raw files, where there is one.
+    `notebooks`: per notebook the key and digests of the outputs. `index`: digest of the page. `noted`: what the page
+    says of this state: notebooks that failed, figures of an earlier run.
     """
 
-    raw: Signatures = field(default_factory=dict)
     notebooks: dict[str, dict[str, Any]] = field(default_factory=dict)
     index: str = ""
     noted: dict[str, list[str]] = field(default_factory=dict)
-    baseline: Signatures = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> State:
         """Read a file; one that is absent, damaged or of another version is as none."""
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-            version = data.pop("schema_version")
-            return cls(**data) if version == SCHEMA_VERSION else cls()
+            known = {name: data[name] for name in ("notebooks", "index", "noted")}
+            return cls(**known) if data["schema_version"] == SCHEMA_VERSION else cls()
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls()
 
     def write(self, path: Path) -> None:
         """Write the file; RawStoreError when it cannot be written."""
         data = {"schema_version": SCHEMA_VERSION, **vars(self)}
-        # without indent: a campaign has tens of thousands of raw files, and this is written after every notebook
         write_atomically(path, json.dumps(data, sort_keys=True), durable=False)
 
 

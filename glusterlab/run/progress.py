@@ -108,7 +108,7 @@ class Ending:
         if not isinstance(error, GlusterlabError):
             what = f"an error of the suite: {type(error).__name__}{f': {error}' if what else ''}"
         message = f"campaign {campaign}: the run failed after {format_duration(seconds)}: {redact(what)}"
-        return cls(campaign, raw, "failed", getattr(error, "exit_code", 1), message, seconds)
+        return cls(campaign, raw, "failed", getattr(error, "exit_code", GlusterlabError.exit_code), message, seconds)
 
     @property
     def data(self) -> dict[str, Any]:

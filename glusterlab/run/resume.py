@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import SpecError, UsageError
+from glusterlab.rawfile import read_raw
 from glusterlab.run.plan import build_plan
 from glusterlab.spec import dump_yaml, load_campaign, load_cluster
 from glusterlab.store import aside
@@ -106,7 +107,7 @@ def _refuse(changes: list[str], what: str, store: RawStore) -> None:
 def _store_again(store: RawStore, name: str, text: str) -> None:
     """Store a specification and its digest; also when an earlier run was killed between the two."""
     file = store.path / name
-    if file.read_text() != text:
+    if read_raw(file).decode() != text:
         write_atomically(file, text)
     manifest = Manifest.read(store.path)
     digest = file_digest(file)

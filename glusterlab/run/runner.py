@@ -35,6 +35,7 @@ from glusterlab.run.state import result_of
 from glusterlab.secrets import loggable
 from glusterlab.spec import Campaign, Cell, Cluster, dump_yaml
 from glusterlab.store.campaign import RawStore, Sample
+from glusterlab.store.digests import damage_sentence
 from glusterlab.store.journal import Journal, Level
 from glusterlab.tools import volume_tools
 
@@ -125,13 +126,18 @@ class _Run:
         interrupted = False
         try:
             self.site.progress.phase("opening the campaign")
-            if (self.path / "campaign.yaml").exists():
-                self.store = RawStore.open(self.path)
+            if goes_on := (self.path / "campaign.yaml").exists():
+                self.store = RawStore.open(self.path, examined=False)
                 if dropped := self.store.recover():
                     self._say(f"dropped what an earlier run left of {dropped[0].parent.name}")
                 self.edits = agree_on_specifications(self.store, self.site.campaign, self.site.cluster)
             self._take_cluster()
             self.store = self._ready_store()
+            if goes_on:
+                self.store.examine(damaged=True)
+                if self.store.wrong:
+                    damage = damage_sentence(self.path, self.store.wrong)
+                    self._warn(f"{damage}; such samples do not count, and are measured again")
             self._queue_up(self.store)
             for name in sorted({cell.tool for cell in self.plan.cells} & {*volume_tools()}):
                 if (checkout := volume_tools()[name].checkout(self.site.cluster)) is not None:

@@ -21,7 +21,7 @@ from glusterlab.hosts.pool import Command, CommandResult, Results
 from glusterlab.hosts.transport import ssh_options
 from glusterlab.reasons import Reason, code_of
 from glusterlab.run.validity import Judgement, bricks_of, judge, judge_failure
-from glusterlab.secrets import loggable, redact
+from glusterlab.secrets import loggable, redact_words
 from glusterlab.shell import HostCommand, join, quote
 from glusterlab.store.campaign import Window
 from glusterlab.store.files import dump_json
@@ -223,7 +223,7 @@ class SampleRun:
 
     def _record(self, command: HostCommand, result: CommandResult, start: float, end: float) -> None:
         self.record = CommandRecord(
-            argv=[redact(word) for word in command.words],
+            argv=redact_words(command.words),
             host=command.host,
             start=start,
             end=end,

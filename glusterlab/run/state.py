@@ -159,7 +159,7 @@ def life(state: RunState) -> Life:
 def read_now(folder: Path) -> RunState | None:
     """What a campaign's now.json says; None where there is none."""
     path = folder / NOW
-    if not path.is_file():
+    if not os.path.lexists(path):
         return None
     try:
         return RunState.model_validate(read_json(path))

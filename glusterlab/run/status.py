@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glusterlab.errors import RawStoreError
 from glusterlab.reasons import MEANINGS, ReasonCode
 from glusterlab.run.measured import Decision, Interval, Measured, stored_values
 from glusterlab.run.plan import Plan, PlannedSample, build_plan
 from glusterlab.run.queue import Queue
 from glusterlab.spec import load_campaign, load_cluster
 from glusterlab.store.campaign import RawStore
-from glusterlab.store.manifest import MANIFEST, Manifest
+from glusterlab.store.digests import LOST, by_sample, damage_sentence
 
 if TYPE_CHECKING:
     from glusterlab.spec import Cell, Repeats
@@ -68,31 +67,30 @@ class ReasonCount:
 
 @dataclass(frozen=True)
 class CampaignStatus:
-    """State of a campaign's folder; `missing`: samples that the manifest of an import lists and that are not there."""
+    """State of a campaign's folder.
+
+    `missing`: samples that the manifest lists, and that are not there. `damage` says what is not as the manifest has
+    it; such samples do not count.
+    """
 
     campaign: str
     cells: tuple[CellStatus, ...]
     not_runnable: int
     origin: Origin = "measured"
     missing: tuple[str, ...] = ()
+    damage: str = ""
     reasons: tuple[ReasonCount, ...] = ()
     failures: tuple[Sample, ...] = ()
     repeats: Repeats | None = None
 
     @property
     def complete(self) -> bool:
-        return not self.missing and all(cell.valid == cell.wanted for cell in self.cells)
-
-    def missing_sentence(self) -> str:
-        many = "1 sample" if len(self.missing) == 1 else f"{len(self.missing):,} samples"
-        named = ", ".join(self.missing[:3]) + (", ..." if len(self.missing) > 3 else "")
-        lost = f"{many} that {MANIFEST} lists {'is' if len(self.missing) == 1 else 'are'} not there: {named}"
-        return f"{self.campaign}: {lost}; restore them from a copy, or import again ('glusterlab verify' names all)"
+        return bool(self.cells) and not self.damage and all(cell.valid == cell.wanted for cell in self.cells)
 
     def total(self, name: str) -> int:
-        """Sum of one number of `CellStatus` over all cells; what is missing is wanted and left."""
+        """Sum of one number of `CellStatus` over all cells; what an import misses is wanted and left."""
         found: int = sum(getattr(cell, name) for cell in self.cells)
-        return found + len(self.missing) if name in ("wanted", "left") else found
+        return found + len(self.missing) if name in ("wanted", "left") and self.origin == "imported" else found
 
 
 def count_samples(
@@ -155,26 +153,15 @@ def ended_at(sample: Sample) -> float:
         return 0.0
 
 
-def _listed_samples(folder: Path) -> set[str]:
-    path = folder / MANIFEST
-    if not path.is_file():
-        message = "expected the list of the imported files, found none; restore it from a copy, or import again"
-        raise RawStoreError(f"{path}: {message}", path=path)
-    names = {Path(name) for name in Manifest.read(folder).digests if name.startswith("cells/")}
-    return {name.parent.as_posix() for name in names if name.name == "sample.json" and len(name.parts) == 4}
-
-
 def campaign_status(path: Path) -> CampaignStatus:
     """State of a campaign's folder; what is wanted of an imported one is what its manifest lists."""
-    store = RawStore.open(path)
+    store = RawStore.open(path, damaged=True)
     campaign = load_campaign(path / "campaign.yaml")
     cells, samples = store.cells(), store.samples()
-    missing: set[str] = set()
     if imported := campaign.origin == "imported":
         samples = [sample for sample in samples if sample.cell_id in cells]
         planned = [PlannedSample(cells[each.cell_id], each.repeat, each.round, n) for n, each in enumerate(samples)]
         plan = Plan(tuple(cells.values()), tuple(planned))
-        missing = _listed_samples(path) - {sample.path.relative_to(path).as_posix() for sample in samples}
     else:
         cluster = load_cluster(path / "cluster.yaml")
         plan = build_plan(campaign, cluster, ready={cell.tool for cell in cells.values()})
@@ -184,7 +171,12 @@ def campaign_status(path: Path) -> CampaignStatus:
         cells=count_samples(plan, samples, attempts, stored_values(samples, cells)),
         not_runnable=len(plan.not_runnable),
         origin="imported" if imported else "measured",
-        missing=tuple(sorted(missing)),
+        missing=tuple(
+            name
+            for name, what in sorted(by_sample(store.wrong).items())
+            if what == LOST and name.count("/") == 2 and not name.endswith(".json")
+        ),
+        damage=damage_sentence(path, store.wrong) if store.wrong else "",
         reasons=count_reasons(samples),
         failures=last_failures(samples),
         repeats=plan.repeats,

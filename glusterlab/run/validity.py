@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
 from glusterlab.hosts.health import Moment, health_reasons
+from glusterlab.rawfile import MAX_JSON_BYTES, open_raw
 from glusterlab.reasons import NO_SPACE, Reason, Status, status_of
 from glusterlab.store import imported
 from glusterlab.store.records import (
-    MAX_JSON_BYTES,
     BrickHealth,
     CommandRecord,
     Failure,
@@ -31,6 +31,9 @@ MAX_CLOCK_CHANGE_S = 0.1
 """Or `MAX_CLOCK_CHANGE_SHARE` of the measurement: a client times its part of a result by its clock."""
 
 MAX_CLOCK_CHANGE_SHARE = 0.01
+
+MAX_REPORT_CHANGE_S = 1.0
+"""Tools print whole seconds, and may count from before their workers began."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,10 @@ def _workload_reasons(folder: Path, cell: Cell, command: CommandRecord) -> tuple
         message = f"exit code {command.exit_code}; {place}{error.message}"
         return [*full, Reason(code="tool-failed", message=message, host=command.host)], None
     reasons = [*full, *result.problems]
+    ran, longest = command.end - command.start, max(each.elapsed_s or 0.0 for each in (result.record, *result.workers))
+    if longest > (1 + MAX_CLOCK_CHANGE_SHARE) * ran + MAX_REPORT_CHANGE_S:
+        message = f"expected a result of at most the {ran:.1f} s of the command, found one of {longest:.1f} s"
+        reasons.append(Reason(code="tool-incomplete", message=message))
     if command.exit_code != 0:
         message = f"{cell.tool} ended with exit code {command.exit_code}"
         reasons.insert(0, Reason(code="tool-failed", message=message, host=command.host))
@@ -139,8 +146,8 @@ def _no_space(folder: Path, host: str) -> Iterator[Reason]:
     """Whether the tool met a full file system; it may report success all the same."""
     for name in ("stdout.txt", "stderr.txt"):
         try:
-            with (folder / name).open(encoding="utf-8", errors="replace") as file:
-                text = file.read(MAX_JSON_BYTES)
+            with open_raw(folder / name) as file:
+                text = file.read(MAX_JSON_BYTES).decode("utf-8", errors="replace")
         except OSError:
             continue
         found = next((line.strip() for line in text.splitlines() if NO_SPACE in line.lower()), None)

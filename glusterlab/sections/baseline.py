@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from glusterlab.analysis.baselines import Rates, What
 from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.spec.yaml import load_cluster
+from glusterlab.store.baselines import search_baseline
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.evidence import with_outputs
 from glusterlab.store.files import file_digest
@@ -28,10 +30,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A baseline in the raw root; `hardware` as the cluster file of the campaign states it that it is for."""
+    """A baseline in the raw root; `hardware` as the cluster file of the campaign states it that it is for.
+
+    `models`: the scale models of that cluster by scale and whether operations are limited; without any, all count.
+    `differs`: those in which the baseline is of another cluster.
+    """
 
     path: Path
     hardware: Hardware | None = None
+    models: Mapping[tuple[float, bool], str] = field(default_factory=dict)
+    differs: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, raw: Path, cluster: Cluster) -> Baseline | None:
+        """The baseline of a campaign, if there is one."""
+        found = search_baseline(raw, cluster)
+        if found.path is None:
+            return None
+        models = {(each.scale, each.operations): name for name, each in cluster.scale_models.items()}
+        return cls(found.path, cluster.hardware, models if cluster.is_testbed else {}, found.differs)
 
     @property
     def name(self) -> str:
@@ -45,8 +62,12 @@ class Baseline:
 
     @cached_property
     def results(self) -> tuple[Rates, ...]:
-        """What it measured; raises `GlusterlabError` when it is damaged."""
-        return read_results(self.path)
+        """What it measured under scale models of the campaign; raises `GlusterlabError` when it is damaged."""
+        return tuple(
+            replace(each, model=self.models.get((each.scale, each.operations_limited), each.model))
+            for each in read_results(self.path)
+            if not self.models or (each.scale, each.operations_limited) in self.models
+        )
 
     def limits(self, backing: str, scale: float, *, operations_limited: bool) -> Limits | None:
         """Limits of one host under a scale model; None where not all of them were measured.

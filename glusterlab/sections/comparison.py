@@ -17,6 +17,7 @@ from glusterlab.analysis.compare.words import spoiled_warnings, timing_notes, ti
 from glusterlab.analysis.select import valid_samples
 from glusterlab.errors import UsageError
 from glusterlab.spec import Repeats, load_campaign, load_cluster
+from glusterlab.spec.fields import suggest
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.digests import split_names
 from glusterlab.store.files import file_digest
@@ -160,7 +161,8 @@ def compare_campaigns(
     known = sorted({str(name) for release in releases for name in release.samples["operation"]})
     if unknown := sorted(set(operations) - set(known)):
         expected = f"expected operations among {', '.join(known) or 'none'}"
-        raise UsageError(f"{expected}, found {', '.join(unknown)} (--operation)")
+        near = suggest(unknown[0], known, listed=False)
+        raise UsageError(f"{expected}, found {', '.join(unknown)} (--operation){near}")
     for n, release in enumerate(releases):
         chosen = release.samples["operation"].astype(str).isin(operations or known)
         releases[n] = replace(release, samples=release.samples[chosen].reset_index(drop=True))

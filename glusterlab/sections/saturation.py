@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from glusterlab.analysis.saturation.summary import binding_by_cell
 from glusterlab.analysis.saturation.thresholds import Thresholds, parse_thresholds
 from glusterlab.analysis.saturation.verdict import Judgement, judge
 from glusterlab.errors import RawStoreError
+from glusterlab.rawfile import read_raw
 from glusterlab.store.evidence import opened
 from glusterlab.store.files import read_json
 from glusterlab.units import parse_size
@@ -109,7 +111,7 @@ def study_saturation(
 def memory_by_host(raw: Path) -> dict[str, float]:
     """Bytes of memory, of the hosts whose ``environment.json`` has them as a number above 0."""
     path = raw / "environment.json"
-    hosts = (read_json(path) if path.is_file() else {}).get("hosts")
+    hosts = (read_json(path) if os.path.lexists(path) else {}).get("hosts")
     facts = hosts.items() if isinstance(hosts, dict) else ()
     found: dict[str, Any] = {str(host): of.get("memory_bytes") for host, of in facts if isinstance(of, dict)}
     return {host: value for host, value in found.items() if type(value) in (int, float) and value > 0}
@@ -127,7 +129,7 @@ def operations_by_cell(raw: Path, samples: pd.DataFrame) -> dict[str, Operations
             continue
         try:
             with opened(file) as plain:
-                rates = json.loads(plain.read_bytes())[device]
+                rates = json.loads(read_raw(plain))[device]
             operations = Operations(float(rates["riops"]), float(rates["wiops"]))
         except (OSError, RawStoreError, ValueError, KeyError, TypeError, RecursionError):
             continue

@@ -18,13 +18,14 @@ from glusterlab.figures.save import parse_formats, save, show, write_caption
 from glusterlab.figures.tables import SavedTable, Table, to_csv
 from glusterlab.plots.style import Frame, Provenance, house_style
 from glusterlab.sections.baseline import Baseline
+from glusterlab.sections.parameters import refuse_unknown_parameters
 from glusterlab.spec import Repeats, published
 from glusterlab.spec.claims import FILE as CLAIMS
 from glusterlab.spec.claims import Claims, load_claims, no_claims
 from glusterlab.spec.studies import FILE as STUDY
 from glusterlab.spec.studies import Study, load_study, no_study, project_root, study_folder
 from glusterlab.spec.yaml import load_campaign, load_cluster
-from glusterlab.store.baselines import find_baseline
+from glusterlab.store.baselines import search_baseline
 from glusterlab.store.digests import RawDigests, parse_reads, refuse_unknown
 from glusterlab.store.files import local, read_json, write_atomically
 from glusterlab.store.manifest import MANIFEST
@@ -179,13 +180,15 @@ class Section:
         found = ", ".join(f"{count} {status}" for status, count in counts.items())
         return f"The campaign has no valid {tool} sample of {label}: {found}."
 
-    def missing_baseline(self) -> str:
-        """Why a figure of a baseline would be empty."""
+    def missing_baseline(self, *, why: bool = True) -> str:
+        """Why a figure of a baseline would be empty; with `why`, why others were not taken, too."""
         if self.cluster is None:
             return "The campaign does not know its cluster, so no baseline can be found."
         if self.baseline is None:
             advice = "`glusterlab check CLUSTER --baseline` measures one."
-            return f"There is no baseline of the cluster {self.cluster.name} beside the campaign. {advice}"
+            refused = search_baseline(self.raw, self.cluster).refused if why else ()
+            reasons = "".join(f" {sentence}." for sentence in refused)
+            return f"There is no baseline of the cluster {self.cluster.name} beside the campaign.{reasons} {advice}"
         return f"The baseline {self.baseline.name} has no valid sample of it."
 
     def limits(self, samples: pd.DataFrame) -> dict[str, Limits]:
@@ -256,6 +259,7 @@ def open_section(
     png, csv, comma-separated. ``study``: of published numbers (empty: the one that the campaign names). ``reads``: the
     tools whose samples the section holds, comma-separated; ``*`` all, ``none`` none.
     """
+    refuse_unknown_parameters()
     tools = parse_reads(reads)
     refuse_unknown(tools or ())
     chosen, campaign = parse_formats(formats), str(local(campaign))
@@ -284,7 +288,6 @@ def open_section(
         half_width=requested.repeats.half_width if isinstance(requested.repeats, Repeats) else None,
     )
     published_folder = study_folder(study or requested.study, raw)
-    baseline = None if cluster is None else find_baseline(raw, cluster)
     return Section(
         tables=loaded,
         published=published.load(published_folder),
@@ -292,7 +295,7 @@ def open_section(
         provenance=provenance,
         folder=folder,
         formats=chosen,
-        baseline=Baseline(baseline, cluster.hardware) if baseline and cluster else None,
+        baseline=None if cluster is None else Baseline.of(raw, cluster),
         base=project_root(base),
         published_folder=published_folder,
         study=load_study(published_folder),

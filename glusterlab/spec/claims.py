@@ -380,8 +380,13 @@ def published_file(folder: Path, study: str) -> Path:
     path = folder / study / FILE
     if not path.is_file():
         known = sorted(place.parent.name for place in folder.glob(f"*/{FILE}"))
-        have = f"those of {', '.join(known)} are there" if known else "there are none of any study"
-        raise UsageError(f"expected the claims of study {study!r} in {path}, found no such file; {have}")
+        have = (
+            f"those of {', '.join(known)} are there"
+            if known
+            else "there are none of any study; `glusterlab init DIR` makes a lab with them"
+        )
+        near = suggest(study, known, listed=False)
+        raise UsageError(f"expected the claims of study {study!r} in {path}, found no such file; {have}{near}")
     return path
 
 

@@ -122,7 +122,8 @@ def project_root(start: Path) -> Path:
     for folder in (start, *start.parents, Path(__file__).parents[2]):
         if (folder / "notebooks").is_dir() and (folder / "raw").is_dir():
             return folder
-    raise DataError(f"expected {start} to lie in a glusterlab project, with raw/ and notebooks/; found none above it")
+    found = "with raw/ and notebooks/; found none above it; `glusterlab init DIR` makes one"
+    raise DataError(f"expected {start} to lie in a glusterlab project, {found}")
 
 
 def study_folder(study: str, raw: Path) -> Path:

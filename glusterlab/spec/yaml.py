@@ -16,6 +16,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 from glusterlab.errors import SpecError
+from glusterlab.rawfile import open_raw
 from glusterlab.spec.campaign import Campaign
 from glusterlab.spec.cluster import Cluster
 from glusterlab.spec.fields import KINDS, describe, nearest, suggest
@@ -103,10 +104,12 @@ def load_yaml(path: str | Path) -> tuple[Any, dict[Place, int]]:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_raw(path) as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise SpecError("expected a YAML file, found no such file", file=path) from None
+        near = suggest(path.name, [each.name for each in path.parent.glob("*.yaml")], listed=False)
+        lab = "" if path.parent.is_dir() else "; `glusterlab init DIR` writes runbooks with campaigns"
+        raise SpecError(f"expected a YAML file, found no such file{near}{lab}", file=path) from None
     except IsADirectoryError:
         likely = [name for name in ("campaign.yaml", "cluster.yaml") if (path / name).is_file()]
         advice = f": did you mean {path / likely[0]}?" if likely else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +17,32 @@ _STATED = ("disk_write", "disk_read", "array_write", "array_read", "server_link"
 """Keys of ``hardware`` that a baseline replaces: on real hardware they may have been corrected after it."""
 
 
-def find_baseline(raw: Path, cluster: Cluster) -> Path | None:
-    """The folder of the baseline of a campaign's cluster: the one in the same raw root that was measured last.
+@dataclass(frozen=True)
+class Search:
+    """Which baseline belongs to a campaign, and what is to be known of it.
 
-    None where there is no baseline of the same hosts, backings, hardware and scale models with a valid sample. One
-    that is damaged is passed over: `glusterlab verify` says what is wrong with it.
+    `differs`: scale models in which its cluster is another one; what it measured under the others can be compared.
+    `refused`: sentences on those that are of a cluster of this name, and cannot be used.
     """
-    found: list[tuple[float, Path]] = []
+
+    path: Path | None = None
+    differs: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+def find_baseline(raw: Path, cluster: Cluster) -> Path | None:
+    """The folder of the baseline that `search_baseline` finds."""
+    return search_baseline(raw, cluster).path
+
+
+def search_baseline(raw: Path, cluster: Cluster) -> Search:
+    """The baseline of a campaign's cluster: the one in the same raw root that was measured last.
+
+    It is of the same hosts, backings and hardware, has a valid sample, and a scale model in common; one that has all in
+    common goes before.
+    """
+    found: list[tuple[bool, float, Path, tuple[str, ...]]] = []
+    refused: list[str] = []
     # a campaign may be seen through a link, its baseline lies beside the campaign itself
     raw = raw.resolve()
     for file in sorted(raw.parent.glob("*/campaign.yaml")):
@@ -30,18 +50,27 @@ def find_baseline(raw: Path, cluster: Cluster) -> Path | None:
         if file.parent.name == raw.name or not is_baseline(file.parent):
             continue
         try:
-            if not alike(load_cluster(file.with_name("cluster.yaml")), cluster):
+            other = load_cluster(file.with_name("cluster.yaml"))
+            facts, models = differences(other, cluster)
+            if facts or (models and not _models(other) & _models(cluster)):
+                if other.name == cluster.name:
+                    found_there = ", ".join((*facts, *models))
+                    refused.append(f"{file.parent.name} is of another cluster of this name: {found_there}")
                 continue
             ends = [
                 sample.window.end
                 for sample in RawStore(file.parent).samples()
                 if sample.status == "valid" and sample.window
             ]
-        except GlusterlabError:
+        except GlusterlabError as error:
+            refused.append(f"{file.parent.name} cannot be read: {error}")
             continue
         if ends:
-            found.append((max(ends), file.parent))
-    return max(found)[1] if found else None
+            found.append((not models, max(ends), file.parent, models))
+    if not found:
+        return Search(refused=tuple(refused))
+    *_, path, models = max(found)
+    return Search(path, models, tuple(refused))
 
 
 def alike(one: Cluster, other: Cluster) -> bool:
@@ -49,7 +78,27 @@ def alike(one: Cluster, other: Cluster) -> bool:
 
     What a baseline replaces may differ on real hardware. On a testbed it makes the disks and links what they are.
     """
-    return _facts(one) == _facts(other)
+    return differences(one, other) == ((), ())
+
+
+def differences(there: Cluster, here: Cluster) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """In what two cluster files describe other hardware, and in which of its scale models."""
+    one, other = _facts(there), _facts(here)
+    models = [each.pop("scale_models") for each in (one, other)]
+    names = [name for name in {**models[0], **models[1]} if models[0].get(name) != models[1].get(name)]
+    facts = tuple(name for name in other if one.get(name) != other[name])
+    words = [(name, *(_model(each, name) for each in models)) for name in names]
+    return facts, tuple(f"scale_models.{name}: {theirs} there, {ours} here" for name, theirs, ours in words)
+
+
+def _model(models: dict[str, dict[str, Any]], name: str) -> str:
+    if name not in models:
+        return "none"
+    return f"scale {models[name]['scale']:g}" + (", operations too" if models[name]["operations"] else "")
+
+
+def _models(cluster: Cluster) -> set[tuple[float, bool]]:
+    return {(model.scale, model.operations) for model in cluster.scale_models.values()}
 
 
 def _facts(cluster: Cluster) -> dict[str, Any]:

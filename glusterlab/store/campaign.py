@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import RawStoreError
-from glusterlab.store import aside
+from glusterlab.rawfile import open_raw, read_raw
+from glusterlab.spec.fields import suggest
+from glusterlab.store import aside, digests
 from glusterlab.store.files import (
     SCHEMA_VERSION,
     dump_json,
@@ -27,13 +29,13 @@ from glusterlab.store.files import (
     write_error,
 )
 from glusterlab.store.journal import Journal
-from glusterlab.store.manifest import UNLISTED, Manifest, list_files
+from glusterlab.store.manifest import LOCK, UNLISTED, Manifest, list_files
 from glusterlab.store.sample import Sample, SampleWriter, Window, read_cell
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
 
-__all__ = ["RawStore", "Sample", "SampleWriter", "Window", "appear", "is_baseline", "refuse_occupied"]
+__all__ = ["RawStore", "Sample", "SampleWriter", "Window", "appear", "is_baseline", "refuse_occupied", "work_folder"]
 
 _BASELINE = re.compile(r"^origin: *[\"']?baseline\b", re.MULTILINE)
 
@@ -41,7 +43,7 @@ _BASELINE = re.compile(r"^origin: *[\"']?baseline\b", re.MULTILINE)
 def is_baseline(raw: Path) -> bool:
     """Whether a campaign is a baseline: what its hosts can do is shown with the campaigns that ran on them."""
     try:
-        return _BASELINE.search((raw / "campaign.yaml").read_text(encoding="utf-8", errors="replace")) is not None
+        return _BASELINE.search(read_raw(raw / "campaign.yaml").decode("utf-8", errors="replace")) is not None
     except OSError:
         return False
 
@@ -50,7 +52,9 @@ def refuse_occupied(path: Path) -> None:
     """Refuse a folder that holds more than what the manifest does not list."""
     if path.exists() and any(entry.name not in UNLISTED for entry in path.iterdir()):
         advice = "choose another name for the campaign, or move that folder away"
-        raise RawStoreError(f"{path}: expected no such folder, found one with files in it; {advice}", path=path)
+        raise RawStoreError(
+            f"{path}: expected no such folder, found one with files in it; {advice}", path=path, exit_code=2
+        )
 
 
 def _begin(folder: Path, specifications: Mapping[str, str], environment: Mapping[str, object]) -> None:
@@ -92,11 +96,45 @@ def _held(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+MARK = ".glusterlab"
+"""The file by which a folder is known as the suite's own, as on hosts: in no other is anything deleted."""
+
+
+@contextmanager
+def work_folder(path: Path, suffix: str, *, goes_on: bool = False) -> Iterator[Path]:
+    """A locked folder beside `path`, in which that is made before it appears; gone at the end.
+
+    What an earlier one left is deleted; with `goes_on` it stays, after an error, too. RawStoreError when that folder is
+    not the suite's, or another process has it.
+    """
+    work = path.with_name(f".{path.name}.{suffix}")
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        marked = (work / MARK).is_file() and not (work / MARK).is_symlink()
+        if work.is_symlink() or not (marked or {entry.name for entry in work.iterdir()} <= {".lock"}):
+            advice = "move it away, or delete it if nobody needs what is in it"
+            raise RawStoreError(f"{work}: was not made by glusterlab (no file {MARK} in it): {advice}", path=work)
+        (work / MARK).touch()
+    except OSError as error:
+        raise write_error(work, error) from error
+    with RawStore(work).lock():
+        ended = False
+        try:
+            if not goes_on:
+                _empty(work)
+            yield work
+            ended = True
+        finally:
+            if ended or not goes_on:
+                _empty(work)
+                shutil.rmtree(work, ignore_errors=True)
+
+
 def _empty(folder: Path) -> None:
     for entry in folder.iterdir():
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry, ignore_errors=True)
-        elif entry.name not in UNLISTED:
+        elif entry.name not in {MARK, *UNLISTED}:
             entry.unlink()
 
 
@@ -105,10 +143,16 @@ _PARTIAL_GLOB = "cells/*/.sample-*.partial"
 
 
 class RawStore:
-    """The folder of one campaign; while `appears_whole`, samples are not listed and on the disk one by one."""
+    """The folder of one campaign; while `appears_whole`, samples are not listed and on the disk one by one.
+
+    Of one that was opened, `files` has the signatures of what is as the manifest has it, and `wrong` what is not: such
+    samples are not among `samples`.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.files: digests.Signatures = {}
+        self.wrong: dict[str, str] = {}
         self.name = path.resolve().name
         self.appears_whole = False
 
@@ -118,11 +162,11 @@ class RawStore:
     ) -> RawStore:
         """Start a campaign's folder; it appears with all of its first files at once, where nothing was."""
         refuse_occupied(path)
-        partial = path.with_name(f".{path.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        _begin(partial, {"campaign.yaml": campaign_yaml, "cluster.yaml": cluster_yaml}, environment)
-        list_files(partial, [file for file in partial.iterdir() if file.is_file()])
-        appear(partial, path)
+        with work_folder(path, "partial") as work:
+            partial = work / path.name
+            _begin(partial, {"campaign.yaml": campaign_yaml, "cluster.yaml": cluster_yaml}, environment)
+            list_files(partial, [file for file in partial.iterdir() if file.is_file()])
+            appear(partial, path)
         return cls(path)
 
     @classmethod
@@ -136,64 +180,86 @@ class RawStore:
         be on the same disk. Raises RawStoreError when the folder is taken, or another process is making it.
         """
         refuse_occupied(path)
-        work = path.with_name(f".{path.name}.import")
-        try:
-            work.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise write_error(work, error) from error
-        with cls(work).lock():
-            try:
-                # what a killed one left
-                _empty(work)
-                store = cls(work / path.name)
-                store.appears_whole = True
-                _begin(store.path, specifications, environment)
-                yield store
-                list_files(store.path, [store.path])
-                sync_below(store.path)
-                refuse_occupied(path)
-                appear(store.path, path)
-            finally:
-                shutil.rmtree(work, ignore_errors=True)
+        with work_folder(path, "import") as work:
+            store = cls(work / path.name)
+            store.appears_whole = True
+            _begin(store.path, specifications, environment)
+            yield store
+            list_files(store.path, [store.path])
+            sync_below(store.path)
+            refuse_occupied(path)
+            appear(store.path, path)
 
     @classmethod
-    def open(cls, path: Path) -> RawStore:
-        """Open a campaign's folder; RawStoreError when there is none, or it is of a newer schema."""
-        if not (path / "campaign.yaml").is_file():
-            message = f"{path}: expected a campaign's folder with a campaign.yaml, found none"
-            raise RawStoreError(f"{message}; `glusterlab run` and `glusterlab import` make one below raw/", path=path)
+    def open(cls, path: Path, *, damaged: bool = False, examined: bool = True) -> RawStore:
+        """Open a campaign's folder whose files are as its manifest has them; or, with `damaged`, only its samples not.
+
+        Raises RawStoreError when there is none, when it is of a newer schema, or not as its manifest has it.
+        """
+        try:
+            open_raw(path / "campaign.yaml").close()
+        except (FileNotFoundError, NotADirectoryError) as error:
+            near = suggest(path.name, [each.parent.name for each in path.parent.glob("*/campaign.yaml")], listed=False)
+            message = f"{path}: expected a campaign's folder with a campaign.yaml, found none{near}"
+            raise RawStoreError(
+                f"{message}; `glusterlab run` and `glusterlab import` make one below raw/", path=path, exit_code=2
+            ) from error
+        except OSError as error:
+            raise RawStoreError(f"{error.filename}: cannot be read: {error.strerror}", path=path) from error
         store = cls(path)
         store.environment()
+        if examined:
+            store.examine(damaged=damaged)
         return store
+
+    def examine(self, *, damaged: bool = False) -> None:
+        """Hold all files to the manifest; RawStoreError unless they are right, or, with `damaged`, all but samples."""
+        self.files, self.wrong = digests.examine(self.path, makes_folder=True)
+        lost = {name for name, what in self.wrong.items() if what == digests.LOST and name.startswith("cells/")}
+        if not all(damaged and (name.count("/") > 2 or name in lost) for name in self.wrong):
+            raise digests.damage(self.path, self.wrong)
 
     @property
     def cluster_yaml(self) -> str:
-        return (self.path / "cluster.yaml").read_text()
+        return read_raw(self.path / "cluster.yaml").decode()
 
     def environment(self) -> dict[str, Any]:
         return read_json(self.path / "environment.json")
 
     def cells(self) -> dict[str, Cell]:
-        return {path.parent.name: self.cell(path.parent.name) for path in sorted(self.path.glob("cells/*/cell.json"))}
+        # also one that cannot be read: a link that leads nowhere is no reason to pass over it
+        cells = (path.name for path in sorted(self.path.glob("cells/*")) if os.path.lexists(path / "cell.json"))
+        return {name: self.cell(name) for name in cells}
 
     def cell(self, cell_id: str) -> Cell:
         return read_cell(self.path / "cells" / cell_id / "cell.json")
 
     def samples(self, cell_id: str | None = None) -> list[Sample]:
         """All samples, or those of one cell, by cell id and number."""
-        pattern = f"cells/{'*' if cell_id is None else cell_id}/sample-*/sample.json"
-        return [Sample.read(path.parent) for path in sorted(self.path.glob(pattern))]
+        folders = sorted(self.path.glob(f"cells/{'*' if cell_id is None else cell_id}/sample-*"))
+        wrong = {self.path.joinpath(*name.split("/")[:3]) for name in self.wrong}
+        return [
+            Sample.read(folder) for folder in folders if folder not in wrong and os.path.lexists(folder / "sample.json")
+        ]
 
     def begin_sample(self, cell: Cell, **place: int) -> SampleWriter:
         """Make the partial folder of the cell's next sample; `place`: its repeat, round, order, attempt, warmup."""
         folder = self.path / "cells" / cell.id
-        numbers = [int(match[1]) for entry in folder.glob("sample-*") if (match := _SAMPLE_DIR.fullmatch(entry.name))]
+        names = {entry.name for entry in folder.glob("sample-*")}
+        # a sample that was lost keeps its number, or its digests were those of the next one
+        listed = self.listed
+        names |= {name.split("/")[2] for name in listed if name.startswith(f"cells/{cell.id}/")}
+        numbers = [int(match[1]) for name in names if (match := _SAMPLE_DIR.fullmatch(name))]
         writer = SampleWriter(self, cell, max(numbers, default=0) + 1, place)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if not (folder / "cell.json").exists():
                 stored = {"schema_version": SCHEMA_VERSION, "cell_id": cell.id, "cell": cell.model_dump(mode="json")}
                 write_atomically(folder / "cell.json", dump_json(stored), durable=not self.appears_whole)
+                if not self.appears_whole:
+                    sync(folder.parent)
+                    # now: a run that is stopped leaves it without a sample
+                    list_files(self.path, [folder / "cell.json"])
             writer.folder.mkdir()
         except FileExistsError as error:
             message = f"{writer.folder}: is left from an interrupted run, or another run is at work"
@@ -218,6 +284,11 @@ class RawStore:
         return partial
 
     @property
+    def listed(self) -> dict[str, str]:
+        """Digests by the manifest."""
+        return Manifest.read(self.path).digests
+
+    @property
     def journal(self) -> Journal:
         return Journal(self.path)
 
@@ -230,7 +301,7 @@ class RawStore:
             return RawStoreError(message, path=self.path)
 
         with _held(self.path.parent):
-            lock = lock_file(self.path / ".lock", refuse)
+            lock = lock_file(self.path / LOCK, refuse)
         try:
             yield
         finally:

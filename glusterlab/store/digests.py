@@ -15,17 +15,19 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 from glusterlab.errors import RawStoreError, ReproduceError, UsageError
+from glusterlab.rawfile import read_raw
+from glusterlab.store.aside import moved_files
 from glusterlab.store.evidence import ARCHIVE, archive_of
 from glusterlab.store.evidence import digests as member_digests
-from glusterlab.store.files import file_digest
-from glusterlab.store.manifest import MANIFEST, Manifest
+from glusterlab.store.files import file_digest, is_locked, write_atomically
+from glusterlab.store.manifest import CHANGING, LOCK, MANIFEST, SIGNATURE, Manifest
 
 PARAMETERS_TAG = "parameters"
 """Tag of the cell that papermill puts the parameters after."""
@@ -202,66 +204,184 @@ def environment_parts(project: Path) -> dict[str, str]:
     }
 
 
-Signatures = dict[str, list[int]]
-"""Size and modification time in ns that files had when their digests were right, by path below the campaign."""
+Signatures = dict[str, str]
+"""Size, times and inode that files had when they were right, and the digest that was right, by path below a campaign.
+
+The digest of an archive is that of what the manifest lists of its members.
+"""
+
+CHANGED, LOST, UNLISTED = "was changed", "is lost", "is not listed"
+
+_SEEN = ".raw.json"
+_examined: dict[Path, Signatures] = {}
+_every_byte = False
 
 
-def check_raw(raw: Path, known: Signatures) -> tuple[str, Signatures]:
-    """Digest of a campaign's manifest, after a check that its raw files are those of it; and their signatures.
+def tables_folder(raw: Path) -> Path:
+    """Where what is made of a campaign's raw files is kept: ``figures/<campaign>/tables`` beside the folder ``raw``."""
+    return raw.parent.parent / "figures" / raw.name / "tables"
 
-    A file is hashed when its signature is not the `known` one, so an unchanged campaign costs one ``stat`` per file.
-    Raises RawStoreError when a file is missing or is not the one of the manifest.
-    """
-    signatures, wrong = compare_raw(raw, known)
+
+@contextmanager
+def every_byte() -> Iterator[None]:
+    """Let each campaign, and its tables, that are checked meanwhile be hashed once whole, whatever looks unchanged."""
+    global _every_byte
+    _examined.clear()
+    _every_byte = True
+    try:
+        yield
+    finally:
+        _every_byte = False
+
+
+def read_seen(path: Path) -> dict[str, Any]:
+    """What is remembered of files that were hashed; nothing where every byte is to be hashed."""
+    try:
+        found = {} if _every_byte else json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        found = {}
+    return found if isinstance(found, dict) else {}
+
+
+def check_raw(raw: Path) -> Signatures:
+    """Signatures of a campaign's files, after a check that they are those of its manifest; else RawStoreError."""
+    signatures, wrong = examine(raw)
     if wrong:
-        first = ", ".join(wrong[:3])
-        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-        raise RawStoreError(
-            f"{raw}: not as {MANIFEST} has it: {first}{more}. Raw files are never edited: restore them "
-            f"from a copy; `glusterlab verify {raw}` lists every finding",
-            path=raw,
-        )
-    return file_digest(raw / MANIFEST), signatures
+        raise damage(raw, wrong)
+    return signatures
 
 
-def compare_raw(raw: Path, known: Signatures) -> tuple[Signatures, list[str]]:
-    """Signatures of the files that are as the manifest has them, and the names of those that are not."""
+def damage(raw: Path, wrong: Mapping[str, str]) -> RawStoreError:
+    """The error of a campaign that is not as its manifest has it: that is what was examined."""
+    return RawStoreError(damage_sentence(raw, wrong), path=raw, exit_code=1)
+
+
+def damage_sentence(raw: Path, wrong: Mapping[str, str]) -> str:
+    """What of a campaign is not as its manifest has it, and what to do."""
+    words = [f"{name} {what}" for name, what in sorted(by_sample(wrong).items())]
+    more = f" and {len(words) - 3} more" if len(words) > 3 else ""
+    return (
+        f"{raw}: not as {MANIFEST} has it: {', '.join(words[:3])}{more}. Raw files are never edited: restore them "
+        f"from a copy, and take away what was added; `glusterlab verify {raw}` lists every finding"
+    )
+
+
+def by_sample(wrong: Mapping[str, str]) -> dict[str, str]:
+    """What is wrong of a campaign, a sample that is lost or was added in one entry instead of its files."""
+    whole = {name.rpartition("/")[0]: what for name, what in wrong.items() if name.endswith("/sample.json")}
+    whole = {folder: what for folder, what in whole.items() if what in (LOST, UNLISTED)}
+    rest = {name: what for name, what in wrong.items() if whole.get("/".join(name.split("/")[:3])) != what}
+    return rest | whole
+
+
+def examine(raw: Path, *, makes_folder: bool = False) -> tuple[Signatures, dict[str, str]]:
+    """As `compare_raw`, with the signatures that are kept beside the campaign's tables, and keep them.
+
+    An unchanged campaign costs one ``stat`` per file. What is not listed is passed over while a run is at work. With
+    `makes_folder` that of the tables is made in an existing folder ``figures``.
+    """
+    place = tables_folder(raw.resolve()) / _SEEN
+    known = _examined.get(place) or read_seen(place)
+    signatures, wrong = compare_raw(raw, known)
+    # where nothing can be kept, each process hashes all
+    _examined[place] = signatures
+    if signatures != known or _every_byte or not place.exists():
+        with suppress(OSError, RawStoreError):
+            if makes_folder and place.parents[2].is_dir():
+                place.parent.mkdir(parents=True, exist_ok=True)
+            if place.parent.is_dir():
+                write_atomically(place, json.dumps(signatures), durable=False)
+    if UNLISTED in wrong.values() and is_locked(raw / LOCK):
+        wrong = {name: what for name, what in wrong.items() if what != UNLISTED}
+    return signatures, wrong
+
+
+def compare_raw(raw: Path, known: Signatures) -> tuple[Signatures, dict[str, str]]:
+    """Signatures of the files that are as the manifest has them, and of the others what is wrong, by name.
+
+    A file is hashed when its signature is not the `known` one. Raises RawStoreError where there is no manifest.
+    """
+    # before the manifest: what is finished meanwhile is not missed
+    states = file_states(raw)
+    if {name: str(signature).rpartition(" ")[0] for name, signature in known.items()} == states:
+        return known, {}
     listed = Manifest.read(raw).digests
-    signatures: Signatures = {}
-    wrong: list[str] = []
-    packed: dict[str, list[str]] = {}
-    for name, digest in listed.items():
-        signature = _signature(f"{raw}/{name}")
-        if signature is None and (archive := archive_of(name)) is not None:
-            packed.setdefault(archive, []).append(name)
-        elif signature is not None and (known.get(name) == signature or file_digest(raw / name) == digest):
-            signatures[name] = signature
+    if not listed:
+        message = f"{raw / MANIFEST}: expected a list of all files, found none; restore it from a copy"
+        raise RawStoreError(message, path=raw / MANIFEST)
+    moved = moved_files(raw, listed)
+    of_file: dict[str, dict[str, str]] = {}
+    for name, digest in ((moved.get(name, name), digest) for name, digest in listed.items()):
+        archive = None if name in states else archive_of(name)
+        of_file.setdefault(archive if archive in states and archive is not None else name, {})[name] = digest
+    # with that of the manifest, the signatures of an unchanged campaign are those of all of its files
+    signatures: Signatures = {MANIFEST: f"{states.get(MANIFEST)} listed"}
+    wrong: dict[str, str] = {}
+    for file, words in of_file.items():
+        state = states.get(file) or file_state(f"{raw}/{file}")
+        if state is None:
+            wrong[file] = LOST
+        elif file in words:
+            signatures[file] = f"{state} {words[file]}"
         else:
-            wrong.append(name)
-    changed = []
-    for archive, names in packed.items():
-        signature = _signature(f"{raw}/{archive}")
-        if signature is None:
-            wrong.extend(names)
-            continue
-        signatures |= dict.fromkeys(names, signature)
-        if any(known.get(name) != signature for name in names):
-            changed.append(archive)
+            signatures[file] = f"{state} {text_digest(Manifest(words).text)}"
+    touched = [file for file in signatures if file in of_file and known.get(file) != signatures[file]]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for archive, members in zip(changed, pool.map(lambda name: member_digests(raw / name), changed), strict=True):
-            folder = archive.removesuffix(ARCHIVE)
-            found = {f"{folder}{member}": digest for member, digest in members.items()}
-            wrong.extend(name for name in {*found, *packed[archive]} if found.get(name) != listed.get(name))
-    return signatures, sorted(wrong)
+        for file, found in zip(touched, pool.map(lambda file: _wrong(raw, file, of_file[file]), touched), strict=True):
+            wrong |= found
+            if found:
+                del signatures[file]
+    if wrong:
+        # else what is left of it would pass for all of it the next time
+        signatures[MANIFEST] = "damaged"
+    added = [name for name in states.keys() - of_file.keys() if name.startswith("cells/") and name.count("/") > 2]
+    return signatures, wrong | dict.fromkeys(added, UNLISTED)
 
 
-def _signature(path: str) -> list[int] | None:
+def _wrong(raw: Path, file: str, listed: Mapping[str, str]) -> dict[str, str]:
+    """What is wrong of a file, or of the members of an archive, of which something is `listed`."""
+    try:
+        if file in listed:
+            return {} if file_digest(raw / file) == listed[file] else {file: CHANGED}
+        folder = file.removesuffix(ARCHIVE)
+        found = {f"{folder}{member}": digest for member, digest in member_digests(raw / file).items()}
+    except RawStoreError:
+        return {file: "cannot be read"}
+    return {
+        name: CHANGED if name in found and name in listed else LOST if name in listed else UNLISTED
+        for name in {*found, *listed}
+        if found.get(name) != listed.get(name)
+    }
+
+
+def file_states(raw: Path) -> dict[str, str]:
+    """Size, times and inode of each raw file, but not of logs, which grow meanwhile, nor of what is unfinished."""
+    found = {}
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        # a run may move a cell meanwhile
+        with suppress(FileNotFoundError), os.scandir(raw / folder) as entries:
+            for entry in entries:
+                name = f"{folder}{entry.name}"
+                if entry.name.startswith(".") or name in CHANGING or name == SIGNATURE:
+                    continue
+                if entry.is_dir():
+                    folders.append(f"{name}/")
+                elif (state := file_state(entry.path)) is not None:
+                    found[name] = state
+    return found
+
+
+def file_state(path: str) -> str | None:
+    """Size, times and inode of a file; None where there is none."""
     # without Path: a campaign has tens of thousands of files
     try:
         state = os.stat(path)  # noqa: PTH116
     except OSError:
         return None
-    return [state.st_size, state.st_mtime_ns]
+    # the time of change, because anybody can set the other one
+    return f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}"
 
 
 def split_names(text: str) -> list[str]:
@@ -312,7 +432,7 @@ def cell_tools(raw: Path, manifest: Manifest) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for cell in {name.split("/")[1] for name in manifest.digests if name.startswith("cells/")}:
         try:
-            tool = json.loads((raw / "cells" / cell / "cell.json").read_bytes())["cell"]["tool"]
+            tool = json.loads(read_raw(raw / "cells" / cell / "cell.json"))["cell"]["tool"]
         except (OSError, ValueError, KeyError, TypeError):
             tool = None
         found[cell] = tool if isinstance(tool, str) else None
@@ -322,11 +442,11 @@ def cell_tools(raw: Path, manifest: Manifest) -> dict[str, str | None]:
 class RawDigests:
     """Digests of what is read of one campaign; its manifest is read once for all notebooks.
 
-    `raw`: the campaign's folder. `whole`: digest of the manifest, where it is known.
+    `raw`: the campaign's folder. `whole`: digest of the manifest.
     """
 
-    def __init__(self, raw: Path, whole: str = "") -> None:
-        self.whole = whole or file_digest(raw / MANIFEST)
+    def __init__(self, raw: Path) -> None:
+        self.whole = file_digest(raw / MANIFEST)
         self._raw = raw
         self._known: dict[tuple[str, ...], str] = {}
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from glusterlab.errors import ParseError, RawStoreError
-from glusterlab.store.files import write_error
+from glusterlab.rawfile import open_raw
+from glusterlab.store.files import refuse_links, write_error
 
 ARCHIVE = "evidence.tar.xz"
 
@@ -46,6 +47,7 @@ def pack(folder: Path) -> None:
     archive = folder / ARCHIVE
     if archive.exists():
         raise RawStoreError(f"{archive}: is there already, and raw files are never replaced", path=archive)
+    refuse_links(folder)
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     outputs = {name for name in files if name.startswith("workload/")} - _SUITES_OWN
     plain = {"sample.json"} | (outputs if len(outputs) <= MAX_OUTPUTS else set())
@@ -74,7 +76,7 @@ def pack(folder: Path) -> None:
 def _write_member(file: lzma.LZMAFile, name: str, path: Path) -> None:
     size = path.stat().st_size
     file.write(_header(name, size))
-    with path.open("rb") as member:
+    with open_raw(path) as member:
         while piece := member.read(_PIECE):
             file.write(piece)
     file.write(bytes(-size % _BLOCK))
@@ -120,7 +122,7 @@ class _Unpacker:
 def members(archive: Path) -> Iterator[tuple[str, Iterable[bytes]]]:
     """Names and contents of an archive's members, in order; RawStoreError when `pack` would not write it so."""
     try:
-        with archive.open("rb") as file:
+        with open_raw(archive) as file:
             yield from _members(archive, _Unpacker(file))
     except OSError as error:
         raise RawStoreError(f"{archive}: cannot be read: {error.strerror}", path=archive) from error
@@ -181,7 +183,7 @@ def unpack(source: Path, target: Path, below: str | tuple[str, ...] = "") -> dic
         here = target / Path(place).relative_to(source)
         for name in folders:
             (here / name).mkdir()
-        packed = {ARCHIVE, "sample.json"} <= set(names)
+        packed = {ARCHIVE, "sample.json"} <= {*names, *folders}
         for name in names:
             if not (packed and name == ARCHIVE):
                 (here / name).symlink_to(Path(place, name).absolute())
@@ -210,11 +212,11 @@ def _write(archive: Path, path: Path, content: Iterable[bytes]) -> str:
 @contextmanager
 def unpacked(folder: Path, below: str | tuple[str, ...] = "", digests: dict[str, str] | None = None) -> Iterator[Path]:
     """A sample's folder with its files plain: its own, or a temporary one with members that begin with `below`."""
-    if not (folder / ARCHIVE).is_file():
+    if not os.path.lexists(folder / ARCHIVE):
         yield folder
         return
     # thousands of small files that live for a moment: in memory, where there is such a place
-    in_memory = (folder / ARCHIVE).stat().st_size < _SMALL and os.access("/dev/shm", os.W_OK)
+    in_memory = (folder / ARCHIVE).lstat().st_size < _SMALL and os.access("/dev/shm", os.W_OK)
     place = "/dev/shm" if in_memory else None
     with tempfile.TemporaryDirectory(prefix="glusterlab-", dir=place, ignore_cleanup_errors=True) as temporary:
         plain = Path(temporary)
@@ -227,7 +229,7 @@ def unpacked(folder: Path, below: str | tuple[str, ...] = "", digests: dict[str,
             if error.file is None or not error.file.is_relative_to(plain):
                 raise
             file = folder / error.file.relative_to(plain)
-            raise ParseError(error.message, file=file, line=error.line) from error
+            raise ParseError(error.message, **{**error.details, "file": file}) from error
 
 
 @contextmanager
@@ -243,8 +245,8 @@ def with_outputs(folder: Path) -> Iterator[Path]:
 @contextmanager
 def opened(path: Path) -> Iterator[Path]:
     """A file to be read, which may be packed in the sample's folder that its path leads through."""
-    sample = next((folder for folder in path.parents if (folder / ARCHIVE).is_file()), None)
-    if sample is None or path.exists():
+    sample = next((folder for folder in path.parents if os.path.lexists(folder / ARCHIVE)), None)
+    if sample is None or os.path.lexists(path):
         yield path
         return
     with unpacked(sample, path.relative_to(sample).as_posix()) as plain:

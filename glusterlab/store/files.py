@@ -7,13 +7,15 @@ import hashlib
 import json
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from glusterlab.errors import GlusterlabError, RawStoreError, UsageError
+from glusterlab.errors import GlusterlabError, ParseError, RawStoreError, UsageError
+from glusterlab.rawfile import open_raw, read_raw
+from glusterlab.tools.document import unique_keys
 
 SCHEMA_VERSION = 1
 """Of sample.json, cell.json and environment.json that this library writes, and the newest that it reads."""
@@ -27,10 +29,26 @@ def local(place: str | Path) -> Path:
     return Path(text.removeprefix("file://"))
 
 
+def links_out(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Links below a folder that lead out of it, or to no file, and what to do: what is there is not the campaign's."""
+    home = folder.resolve()
+    found = (Path(place, name) for place, folders, names in os.walk(folder) for name in (*folders, *names))
+    for path in found:
+        if path.is_symlink() and not (path.is_file() and path.resolve().is_relative_to(home)):
+            leads = f"a link out of the campaign or to no file of it, to {path.readlink()}"
+            yield path, f"{leads}; put a copy in its place, or remove it"
+
+
+def refuse_links(folder: Path) -> None:
+    """RawStoreError where there is one of `links_out`."""
+    for path, message in links_out(folder):
+        raise RawStoreError(f"{path}: {message}", path=path)
+
+
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's bytes, in hexadecimal; RawStoreError when it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_raw(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise RawStoreError(f"{path}: cannot be read: {error.strerror}", path=path) from error
@@ -44,10 +62,10 @@ def dump_json(data: object) -> str:
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object; RawStoreError when it cannot be read, or has a newer schema_version, or none."""
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_raw(path), object_pairs_hook=unique_keys)
     except OSError as error:
         raise RawStoreError(f"{path}: cannot be read: {error.strerror}", path=path) from error
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, ParseError) as error:
         message = f"{path}: expected JSON, found damage: {error}; restore the file from a copy"
         raise RawStoreError(message, path=path) from error
     version = data.get("schema_version") if isinstance(data, dict) else None
@@ -109,6 +127,21 @@ def lock_file(path: Path, refuse: Callable[[str], GlusterlabError]) -> int:
             os.close(lock)
             raise
         os.close(lock)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether somebody holds a file that `lock_file` locks."""
+    import fcntl
+
+    try:
+        with open_raw(path) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        # there is none, or a file system that locks nothing
+        return False
+    return False
 
 
 def sync(path: Path) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from glusterlab.errors import RawStoreError
+from glusterlab.rawfile import open_raw
 from glusterlab.secrets import redact, redact_all
 from glusterlab.store.files import write_error
 
@@ -96,7 +97,9 @@ class EventReader:
     def __init__(self, folder: Path) -> None:
         if not any((folder / name).is_file() for name in (LOG, EVENTS)):
             message = f"{folder}: expected a campaign's {EVENTS} or {LOG}, found neither"
-            raise RawStoreError(f"{message}; `glusterlab run` and `glusterlab import` write them", path=folder)
+            raise RawStoreError(
+                f"{message}; `glusterlab run` and `glusterlab import` write them", path=folder, exit_code=2
+            )
         self._folder = folder
         self._offsets: dict[str, int] = {}
         self._damage: Counter[str] = Counter()
@@ -142,8 +145,8 @@ class EventReader:
         offset = self._offsets.get(name, 0)
         self._cut.discard(name)
         try:
-            with path.open("rb") as file:
-                if path.stat().st_size < offset:
+            with open_raw(path) as file:
+                if os.fstat(file.fileno()).st_size < offset:
                     offset = 0
                 file.seek(offset)
                 for raw in file:

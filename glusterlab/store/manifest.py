@@ -8,15 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glusterlab.errors import RawStoreError
+from glusterlab.rawfile import read_raw
 from glusterlab.store import evidence
 from glusterlab.store.files import file_digest, write_atomically
 
 MANIFEST = "MANIFEST.sha256"
 
-CHANGING = frozenset({"log.txt", "events.jsonl", "now.json", ".now.json.tmp", ".lock"})
+LOCK = ".lock"
+
+CHANGING = frozenset({"log.txt", "events.jsonl", "now.json", ".now.json.tmp", LOCK})
 """Files of a campaign's folder that describe its runs, and are no raw data."""
 
-UNLISTED = CHANGING | {MANIFEST}
+SIGNATURE = f"{MANIFEST}.sig"
+"""What ``ssh-keygen -Y sign`` makes of a manifest, beside it."""
+
+MAX_BYTES = 256 << 20
+"""A manifest of a million files."""
+
+UNLISTED = CHANGING | {MANIFEST, SIGNATURE}
 
 _LINE = re.compile(r"(?P<name>\S.*) (?P<digest>[0-9a-f]{64})")
 
@@ -37,11 +46,13 @@ class Manifest:
         """Read a campaign's manifest; one that is not there yet is empty, a damaged one a RawStoreError."""
         path = folder / MANIFEST
         try:
-            text = path.read_text()
+            text = read_raw(path, MAX_BYTES).decode()
         except FileNotFoundError:
             return cls({})
-        except (OSError, UnicodeDecodeError) as error:
-            raise RawStoreError(f"{path}: cannot be read: {error}", path=path) from error
+        except OSError as error:
+            raise RawStoreError(f"{path}: cannot be read: {error.strerror}", path=path) from error
+        except UnicodeDecodeError as error:
+            raise RawStoreError(f"{path}: cannot be read: {error}; restore it from a copy", path=path) from error
         digests: dict[str, str] = {}
         for number, line in enumerate(text.splitlines(), start=1):
             match = _LINE.fullmatch(line)

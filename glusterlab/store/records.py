@@ -8,10 +8,9 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from glusterlab.errors import ParseError
+from glusterlab.rawfile import read_raw
 from glusterlab.reasons import Reason
-
-MAX_JSON_BYTES = 16 << 20
-"""A JSON file of a sample may have so many bytes; raw files from elsewhere are hostile."""
+from glusterlab.tools.document import located, read_json
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -94,15 +93,16 @@ class Failure(_Record):
 def read_record(model: type[R], path: Path) -> R:
     """Read one JSON file of a sample; ParseError when it is absent, too big, no JSON, or not what `model` says."""
     try:
-        size = path.stat().st_size
-        if size > MAX_JSON_BYTES:
-            raise ParseError(f"expected at most {MAX_JSON_BYTES} bytes of JSON, found {size}", file=path)
-        text = path.read_bytes()
+        text = read_raw(path)
     except OSError as error:
         raise ParseError(f"cannot be read: {error.strerror}", file=path) from error
     try:
-        return model.model_validate_json(text)
+        record = model.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"
         raise ParseError(f"{where}: {first['msg']}", file=path) from error
+    with located(path):
+        # of a key that stands twice pydantic takes the last
+        read_json(text.decode("utf-8", "replace"))
+    return record

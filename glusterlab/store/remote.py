@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from glusterlab.errors import DataError, GlusterlabError, RawStoreError, UsageError
-from glusterlab.store.campaign import RawStore, appear, refuse_occupied
+from glusterlab.store.campaign import appear, refuse_occupied, work_folder
 from glusterlab.store.digests import compare_raw
 from glusterlab.store.evidence import archive_of
 from glusterlab.store.files import sync_below, write_error
@@ -27,26 +27,26 @@ def fetch(url: str, folder: Path, progress: Callable[[int, int], None] = lambda 
     DataError when files cannot be read or are damaged.
     """
     refuse_occupied(folder)
-    work = folder.with_name(f".{folder.name}.fetch")
-    try:
-        work.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise write_error(work, error) from error
-    with RawStore(work).lock():
+    with work_folder(folder, "fetch", goes_on=True) as around:
+        work = around / folder.name
         system, root = _opened(url)
         with _as_sentence(f"{url}: cannot be read"):
             found = system.find(root, detail=True)
+        if links := sorted(path for path, each in found.items() if each.get("islink") or each.get("type") == "link"):
+            raise DataError(f"{url}: {links[0]} is a link, and may lead anywhere: put a copy in its place there")
         base = PurePosixPath(system._strip_protocol(root))
         sizes = {PurePosixPath(path).relative_to(base).as_posix(): entry.get("size") for path, entry in found.items()}
         if MANIFEST not in sizes:
-            raise RawStoreError(f"{url}: expected a campaign's folder with {MANIFEST}, found none", path=folder)
+            raise RawStoreError(
+                f"{url}: expected a campaign's folder with {MANIFEST}, found none", path=folder, exit_code=2
+            )
         _get(system, root, [MANIFEST], work)
         listed = Manifest.read(work).digests
         if away := [name for name in listed if name.startswith("/") or ".." in name.split("/")]:
             raise DataError(f"{url}: expected files below the campaign in {MANIFEST}, found {away[0]}")
         wanted = {name if name in sizes else archive_of(name) or name for name in listed} & sizes.keys()
         here = {path.relative_to(work).as_posix(): path.stat().st_size for path in work.rglob("*") if path.is_file()}
-        for name in here.keys() - wanted - {".lock", MANIFEST}:
+        for name in here.keys() - wanted - {MANIFEST}:
             (work / name).unlink()
         # what has another size than there has changed; damage shows below
         missing = sorted(name for name in wanted if name not in here or sizes[name] not in (None, here[name]))
@@ -55,15 +55,14 @@ def fetch(url: str, folder: Path, progress: Callable[[int, int], None] = lambda 
         for start in range(0, len(missing), _AT_ONCE):
             _get(system, root, missing[start : start + _AT_ONCE], work)
             progress(min(start + _AT_ONCE, len(missing)), len(missing))
-        try:
-            _, wrong = compare_raw(work, {})
-        except RawStoreError as error:  # an archive is damaged
-            wrong = [error.details["path"].relative_to(work).as_posix()]
+        wrong = sorted(compare_raw(work, {})[1])
         for name in wrong:
             (work / (name if name in sizes else archive_of(name) or name)).unlink(missing_ok=True)
         if wrong:
             what = f"not as {MANIFEST} has it: {wrong[0]}, 1 of {len(wrong)}"
-            raise DataError(f"{url}: {what}; the rest is kept: run the same command again, or restore it there")
+            raise DataError(
+                f"{url}: {what}; the rest is kept: run the same command again, or restore it there", exit_code=1
+            )
         sync_below(work)
         appear(work, folder)
     return len(missing), kept

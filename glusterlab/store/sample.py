@@ -190,7 +190,7 @@ class SampleWriter:
             raise write_error(target, error) from error
         self._finished = True
         if durable:
-            list_files(self._store.path, [target, target.parent / "cell.json"])
+            list_files(self._store.path, [target])
         return sample
 
     def abandon(self) -> None:

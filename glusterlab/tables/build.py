@@ -29,7 +29,7 @@ from glusterlab.store.campaign import RawStore
 from glusterlab.store.evidence import unpacked
 from glusterlab.store.files import dump_json, file_digest, local, write_atomically
 from glusterlab.store.imported import read_import
-from glusterlab.store.manifest import CHANGING, MANIFEST
+from glusterlab.store.manifest import MANIFEST
 from glusterlab.tables import CHECKED
 from glusterlab.tables.read import Tables
 from glusterlab.tables.schema import arrow_schema
@@ -88,8 +88,7 @@ def gluster_versions(environment: Mapping[str, Any], servers: Sequence[str]) -> 
 
 def folder_of(raw: Path | str) -> Path:
     """Where the tables of a campaign are kept: ``figures/<campaign>/tables`` beside the folder ``raw``."""
-    path = local(raw).absolute()
-    return path.parent.parent / "figures" / path.name / "tables"
+    return digests.tables_folder(local(raw).absolute())
 
 
 def load(
@@ -144,7 +143,7 @@ def _require_own(folder: Path) -> None:
     """Refuse a folder that holds something else: what is in a folder of tables and of no sample is removed."""
     names = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
     found = [name for name in names if not name.startswith(".")]
-    if found and MARKER not in names and INDEX not in names:
+    if found and MARKER not in names:
         expected = "expected a folder of tables or an empty one"
         raise UsageError(f"{folder}: {expected}, found {min(found)}; name another folder for the tables")
     if campaign := next((parent for parent in folder.resolve().parents if (parent / MANIFEST).is_file()), None):
@@ -156,18 +155,12 @@ class _Kept:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        try:
-            states = json.loads((folder / SEEN).read_bytes())
-        except (OSError, ValueError):
-            states = {}
-        self.states: dict[str, list[Any]] = states if isinstance(states, dict) else {}
+        self.states = digests.read_seen(folder / SEEN)
 
     def fits(self, name: str, digest: str) -> bool:
-        try:
-            state = (self.folder / name).stat()
-        except OSError:
+        if (state := digests.file_state(f"{self.folder}/{name}")) is None:
             return False
-        known = [digest, state.st_size, state.st_mtime_ns]
+        known = [digest, state]
         if self.states.get(name) != known:
             if file_digest(self.folder / name) != digest:
                 return False
@@ -191,7 +184,7 @@ class _Kept:
 def _write(store: RawStore, folder: Path, scheduler: str | None, progress: Progress) -> Written:
     versions = [f"{name} {metadata.version(name)}" for name in ("pandas", "pyarrow")]
     base = f"{digests.library_digest(LATER)} Python {platform.python_version()}, {', '.join(versions)}"
-    files = _file_states(store.path)
+    files = {name: signature.rpartition(" ")[2] for name, signature in store.files.items()}
     everything = _digest(base, files)
     known = _Kept(folder)
     if (index := known.read(INDEX, everything)) is not None:
@@ -199,8 +192,8 @@ def _write(store: RawStore, folder: Path, scheduler: str | None, progress: Progr
     for name in ("parts", "telemetry"):
         (folder / name).mkdir(exist_ok=True)
     of_folder: dict[str, dict[str, str]] = {}
-    for name, state in files.items():
-        of_folder.setdefault("/".join(name.split("/")[:3]), {})[name] = state
+    for name, word in files.items():
+        of_folder.setdefault("/".join(name.split("/")[:3]), {})[name] = word
     parts: dict[str, dict[str, Any]] = {}
     pending: dict[str, int] = {}
     jobs: list[_Job] = []
@@ -214,7 +207,7 @@ def _write(store: RawStore, folder: Path, scheduler: str | None, progress: Progr
         if kept is None:
             jobs.append(job)
             pending[job.name] = 1
-            size += sum(int(state.split()[0]) for state in raw.values())
+            size += sum(int(store.files[name].split()[0]) for name in raw)
     finished = 0
     processes = None if len(jobs) >= parallel.WORTH_FROM or size >= PARALLEL_BYTES else 1
     results = parallel.run(jobs, work, scheduler=scheduler, processes=processes, library=digests.library_digest)
@@ -249,25 +242,6 @@ def _write(store: RawStore, folder: Path, scheduler: str | None, progress: Progr
     write_atomically(folder / INDEX, dump_json(index), durable=False)
     known.write(words)
     return Written(folder, rows, made=len(jobs), kept=len(parts) - len(jobs))
-
-
-def _file_states(raw: Path) -> dict[str, str]:
-    """Size and time of each raw file, but not of logs, which grow meanwhile, nor of what is unfinished."""
-    found = {}
-    folders = [""]
-    while folders:
-        folder = folders.pop()
-        with os.scandir(raw / folder) as entries:
-            for entry in entries:
-                name = f"{folder}{entry.name}"
-                if entry.name.startswith(".") or name in CHANGING:
-                    continue
-                if entry.is_dir():
-                    folders.append(f"{name}/")
-                else:
-                    state = entry.stat()
-                    found[name] = f"{state.st_size} {state.st_mtime_ns}"
-    return dict(sorted(found.items()))
 
 
 def _digest(base: str, words: Mapping[str, str]) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from glusterlab.errors import ParseError
 from glusterlab.telemetry.blocks import Block, Chunk
 from glusterlab.telemetry.columns import NotRegular
-from glusterlab.telemetry.metrics import TABLE_ACTIVITIES, counts_caches, normalise
+from glusterlab.telemetry.metrics import TABLE_ACTIVITIES, counts_caches, impossible, normalise
 from glusterlab.telemetry.reader import read_batches, read_chunk
 from glusterlab.telemetry.sadf import Group, group_of, read_rows, sections
 from glusterlab.tools.document import PACKED_ERRORS, open_binary
@@ -218,7 +218,7 @@ def read_together(
         files = np.repeat(*places.T)
         # one host per file, whatever it calls itself
         pairs = np.unique(files.astype(np.int64) * len(names.categories) + names.codes)
-        if len(pairs) != len(dict(group.sections)) or not block.utc:
+        if len(pairs) != len(dict(group.sections)) or not block.utc or impossible(block) is not None:
             raise NotRegular
         values = normalise(block)
         # each host counts its memory as its own sysstat does

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -67,6 +67,12 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.time)
+
+    def rows(self, kept: NDArray[np.bool_]) -> Block:
+        """The block of some of its rows."""
+        device = None if self.device is None else replace(self.device, codes=self.device.codes[kept])
+        metrics = {name: values[kept] for name, values in self.metrics.items()}
+        return replace(self, device=device, time=self.time[kept], metrics=metrics, lines=self.lines[kept])
 
 
 Row = tuple[float, str | None, list[float], int]

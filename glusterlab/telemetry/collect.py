@@ -5,7 +5,9 @@ sadc's binary file is converted by the host's own sadf: one version of sysstat m
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -116,12 +118,17 @@ class Coverage:
 
 
 def coverage(path: Path) -> Coverage:
-    """The time that a file covers; `ParseError` when it is damaged, or lacks one of the `REQUIRED` activities."""
+    """The time that a file covers.
+
+    `ParseError` when it is damaged, lacks one of the `REQUIRED` activities, or has rows that no host can have had.
+    """
     intervals: dict[float, float] = {}
     restarts: list[float] = []
     headers: set[str] = set()
+    latest: dict[str, float] = {}
     header, fields, record = None, 0, "\n"
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    text = read_text(path)
+    for number, line in enumerate(text.splitlines(), start=1):
         # most lines of a long sample are of the record of the line before
         if not line or (line.startswith(record) and line.count(";") == fields):
             continue
@@ -144,17 +151,27 @@ def coverage(path: Path) -> Coverage:
                 raise ParseError(f"expected an interval and epoch seconds: {error}") from error
         if event or header is None:
             # new headers follow a restart
-            header = None
+            header, latest = None, {}
             restarts.append(time)
         else:
             headers.add(header)
+            if time < latest.get(header, time):
+                message = f"expected rows in the order of time, found {time:.0f} after {latest[header]:.0f}"
+                raise ParseError(message, file=path, line=number)
+            latest[header] = time
             intervals[time] = interval
             record = ";".join([*words[:3], ""])
     columns = {column for header in headers for column in header.split(";")}
     missing = sorted(activity for activity, mark in REQUIRED.items() if mark not in columns)
     if missing or not intervals:
         raise ParseError(f"expected records of {', '.join(missing or sorted(REQUIRED))}, found none", file=path)
+    _check_values(path, text)
     first = min(intervals)
+    between, rest = max(intervals) - first, [interval for time, interval in intervals.items() if time != first]
+    # an interval is rounded to seconds, and so longer than it was by a half of its own at most
+    if rest and (sum(rest) > 1.5 * between + 2.0 or intervals[first] > 2.0 * max(rest) + 1.0):
+        found = f"{intervals[first]:g} and {sum(rest):g} s"
+        raise ParseError(f"expected intervals of one length that last {between:.0f} s, found {found}", file=path)
     return Coverage(
         begin_s=first - intervals[first],
         end_s=max(intervals),
@@ -162,3 +179,35 @@ def coverage(path: Path) -> Coverage:
         covered_s=sum(intervals.values()),
         restarts=tuple(restarts),
     )
+
+
+def _check_values(path: Path, text: str) -> None:
+    """Refuse values that no host can have had, and rows that stand twice."""
+    from glusterlab.telemetry.columns import NotRegular
+    from glusterlab.telemetry.metrics import impossible
+    from glusterlab.telemetry.reader import read
+    from glusterlab.telemetry.sadf import regular_blocks
+
+    try:
+        blocks = regular_blocks(text.encode())
+        if any(impossible(block) is not None for block in blocks):
+            raise NotRegular
+    except NotRegular:
+        # it names the line of what is wrong
+        blocks = list(read(path))
+    rows: dict[str, Counter[tuple[float, str]]] = {}
+    busy: Counter[tuple[tuple[float, str], tuple[float, ...]]] = Counter()
+    for block in blocks:
+        places = list(zip(block.time.tolist(), block.device or repeat(""), strict=False))
+        rows.setdefault(block.activity, Counter()).update(places)
+        if block.activity == "cpu":
+            values = zip(*(column.tolist() for column in block.metrics.values()), strict=True)
+            is_idle = (block.metrics["%idle"] >= 100.0).tolist()
+            busy.update(row for row, idle in zip(zip(places, values, strict=True), is_idle, strict=True) if not idle)
+    twice = {activity: {time for (time, _), n in found.items() if n > 1} for activity, found in rows.items()}
+    # after a stall two records are of one second: every table has both, and a busy CPU never did the same in both
+    once = set.intersection(*twice.values()) - {row[0][0] for row, n in busy.items() if n > 1}
+    for activity, times in twice.items():
+        if extra := times - once:
+            message = f"expected one row of {activity} for each device and time, found two at {min(extra):.0f}"
+            raise ParseError(message, file=path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from functools import cache, lru_cache, partial
 
 import numpy as np
@@ -195,6 +196,22 @@ METRICS: Mapping[str, Mapping[str, tuple[str, float]]] = {
 }
 """By activity and column: metric, and the factor from sysstat's unit to the metric's."""
 
+_ANY = (-np.inf, np.inf)
+LIMITS: Mapping[str, tuple[float, float]] = {
+    # sar divides what a device was busy by its own seconds: 454 % was seen after a stall
+    "* utilisation_fraction": (0.0, 100.0), "memory committed_fraction": (0.0, 1e4), "paging *_fraction": (0.0, 100.0),
+    "cpu-frequency *_fraction": (0.0, 100.0), "process *_fraction": (0.0, 1e5), "temperature *_fraction": _ANY,
+    "voltage *": _ANY, "battery *_per_s": _ANY, "fan *": _ANY, "memory *_per_s": _ANY, "other *": _ANY,
+    "* *_celsius": (-273.15, 1e4), "* *_fraction": (0.0, 1.01), "* *_bytes_per_s": (0.0, 1e14),
+    "* *_per_s": (0.0, 1e12), "* *_bytes": (0.0, 1e18), "* *_s": (0.0, 1e6), "*": (0.0, 1e15),
+}  # fmt: skip
+"""What a value can be, in SI units, by activity and metric, whose end is the unit; the first pattern counts."""
+
+CPU_SUM = (80.0, 120.0)
+"""What the shares of a CPU add up to, in percent: old versions count an iowait that went back as 0 in the sum only."""
+
+_ALL_SHARES = (("%user", "%usr"), ("%system", "%sys"), ("%nice",), ("%iowait",), ("%idle",))
+
 TABLE_ACTIVITIES: Mapping[str, str] = {"queue": "load"}
 """Activities whose name in tables is another than in records."""
 
@@ -265,6 +282,38 @@ def normalise(block: Block, older: bool = False) -> dict[str, NDArray[np.float64
         used = block.metrics["kbmemused"] - (block.metrics["kbbuffers"] + block.metrics["kbcached"])
         found["used_bytes"] = used * KB
     return found
+
+
+@lru_cache(maxsize=8192)
+def limits_of(activity: str, column: str) -> tuple[float, float]:
+    """The `LIMITS` of a column, in sysstat's unit.
+
+    >>> limits_of("cpu", "%idle"), limits_of("memory", "frmpg/s")
+    ((0.0, 101.0), (-inf, inf))
+    """
+    name, factor = metric_of(activity, column)
+    low, high = next(limits for pattern, limits in LIMITS.items() if fnmatchcase(f"{activity} {name}", pattern))
+    return low / factor, high / factor
+
+
+def impossible(block: Block) -> tuple[NDArray[np.bool_], str] | None:
+    """The rows of a block that no host can have had, and what is wrong with the first; None where there are none."""
+    found = np.zeros(len(block), dtype=np.bool_)
+    what = ""
+    checks = [(column, values, limits_of(block.activity, column)) for column, values in block.metrics.items()]
+    if block.activity == "cpu" and "%idle" in block.metrics:
+        total = np.sum(list(block.metrics.values()), axis=0)
+        whole = all(not block.metrics.keys().isdisjoint(names) for names in _ALL_SHARES)
+        # a CPU that is off has no share of anything
+        checks.append(
+            ("the shares of a CPU", np.where(total == 0, 100.0, total), CPU_SUM if whole else (0, CPU_SUM[1]))
+        )
+    for column, values, (low, high) in checks:
+        wrong = (values < low) | (values > high)
+        if wrong.any() and (not what or wrong.argmax() < found.argmax()):
+            what = f"expected {low:g} to {high:g} in {column}, found {values[wrong.argmax()]:g}"
+        found |= wrong
+    return (found, what) if what else None
 
 
 _MEMORY = {"kbmemfree", "kbmemused", "%memused", "kbbuffers", "kbcached"}

@@ -14,13 +14,14 @@ import numpy as np
 from glusterlab.errors import ParseError
 from glusterlab.telemetry import clock
 from glusterlab.telemetry.blocks import CHUNK_BYTES, WINDOW_BYTES, Block, Chunk, Kind, Tool
+from glusterlab.telemetry.metrics import impossible
 from glusterlab.telemetry.sadf import CsvReader
 from glusterlab.telemetry.sadf_json import JsonReader
 from glusterlab.telemetry.sar import TextReader
 from glusterlab.telemetry.sar_lines import LineReader
 from glusterlab.telemetry.sysstat import header_of
 from glusterlab.telemetry.windows import check_text, is_plain, windows
-from glusterlab.tools.document import HEAD_BYTES, Document, by_host, decode, read_head
+from glusterlab.tools.document import HEAD_BYTES, Document, by_host, decode, read_head, split_lines
 
 _CSV = re.compile(r"(?m)^#? ?hostname;interval;timestamp;")
 _CSV_ROW = re.compile(r"(?m)^[^;\n]{1,255};-?\d{1,9};(?:\d{9,10}|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^;\n]{0,6});")
@@ -30,8 +31,9 @@ _BANNER = re.compile(r"(?m)^\W{0,8}(?:\S+:\s+)?Linux\s+\d")
 _BORDER = re.compile(rb"\n\n(?=Linux \S+ \([^()\n]*\))")
 _EVENT = re.compile(r"(?m)^\W{0,8}\d.{0,40}\s(?:LINUX RESTART|COM\s)")
 _SUFFIXED = re.compile(r"\d[%BkMGTP]\s")
+# blanks end with the line: an average of one column stands above the next header
 _HEADER = (
-    r"(?:\S{1,12}\s+)?\d{1,2}[^\d\s]{1,4}\d\d[^\d\s]{1,4}\d\d\S*\s+(?:\S{1,5}\s+){0,3}?"
+    r"(?:\S{1,12}[^\S\n]+)?\d{1,2}[^\d\s]{1,4}\d\d[^\d\s]{1,4}\d\d\S*[^\S\n]+(?:\S{1,5}[^\S\n]+){0,3}?"
     r"(?:CPU|DEV|IFACE|INTR|TTY|BUS|runq-sz|tps|dentunusd|totsck|%?kb[a-z]+|%scpu-10|[A-Za-z][\w-]*/s)(?:\s|$)"
 )
 _MARK = re.compile(_HEADER)
@@ -126,8 +128,28 @@ def _divide(path: Path, chunk_bytes: int) -> list[Chunk]:
 def read_chunk(chunk: Chunk, averages: bool = False, window_bytes: int = WINDOW_BYTES) -> Iterator[list[Block]]:
     """The blocks of a chunk, those of a window of text together, in memory that does not grow with the file.
 
-    `averages` also gives those that sar printed. `ParseError` for damage and a cut, after what is whole.
+    `averages` also gives those that sar printed. `ParseError` for damage, for a value that no host can have, and for a
+    cut, after what is whole.
     """
+    damage: ParseError | None = None
+    try:
+        for batch in _read_chunk(chunk, averages, window_bytes):
+            kept = []
+            for block in batch:
+                if (found := impossible(block)) is None:
+                    kept.append(block)
+                    continue
+                wrong, message = found
+                damage = damage or ParseError(message, file=chunk.path, line=int(block.lines[wrong.argmax()]))
+                kept += [block.rows(~wrong)] if not wrong.all() else []
+            yield kept
+    except ParseError as error:
+        damage = damage or error
+    if damage is not None:
+        raise damage
+
+
+def _read_chunk(chunk: Chunk, averages: bool, window_bytes: int) -> Iterator[list[Block]]:
     if chunk.kind == "sar":
         yield from TextReader(chunk, averages, window_bytes).batches()
     elif chunk.kind == "hosts":
@@ -140,7 +162,7 @@ def read_chunk(chunk: Chunk, averages: bool = False, window_bytes: int = WINDOW_
 
 def _read_by_host(chunk: Chunk, averages: bool) -> Iterator[list[Block]]:
     damage: ParseError | None = None
-    every = Document.open(chunk.path).text.split("\n")
+    every = split_lines(Document.open(chunk.path).text)
     for host, numbered in by_host(every, _MARK).items():
         if host is None:
             # what the shell says around them

@@ -18,6 +18,7 @@ from glusterlab.telemetry.sar_lines import is_whole, number
 from glusterlab.telemetry.sysstat import Header, device_name, header_of
 from glusterlab.telemetry.windows import WindowReader
 
+_FILLED = re.compile(rb"\S[^\n]*")
 _EVENT = re.compile(rb"[^;\n]*;-1;[^;\n]*;(?:LINUX-RESTART|COM )")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?: (\S+))?")
 _EPOCH = re.compile(r"\d{1,12}(?:\.\d{1,9})?")
@@ -128,6 +129,29 @@ def read_rows(rows: bytes, columns: tuple[str, ...], table: Header) -> tuple[Nam
     )
 
 
+def regular_blocks(text: bytes) -> list[Block]:
+    """The tables of one host's regular text, each as `read_rows` returns it; `NotRegular` for another text."""
+    groups: dict[tuple[str, int], Group] = {}
+    for header, at, section in sections(text):
+        if section:
+            if (group := group_of(groups, header, section)) is None:
+                raise NotRegular
+            group.sections.append((at, section))
+    return [
+        read_rows(b"".join(rows for _, rows in group.sections), group.columns, group.table)[1]
+        for group in groups.values()
+    ]
+
+
+def _filled(text: bytes, number: int = 0) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers; millions of blank ones cost little."""
+    at = 0
+    for found in _FILLED.finditer(text):
+        number += text.count(b"\n", at, found.start())
+        at = found.start()
+        yield number, text[text.rfind(b"\n", 0, at) + 1 : found.end()]
+
+
 class CsvReader(WindowReader):
     """Reads a file of ``sadf -d``."""
 
@@ -161,9 +185,8 @@ class CsvReader(WindowReader):
         rows = b"".join(section for _, section in group.sections)
         lines = line_numbers(*zip(*((line, section.count(b"\n")) for line, section in group.sections), strict=True))
         if b"LINUX-RESTART" in rows or b";COM " in rows or b"\n\n" in rows or rows.startswith(b"\n"):
-            every = rows.split(b"\n")
-            kept = [at for at, row in enumerate(every) if row and _EVENT.match(row) is None]
-            rows, lines = b"\n".join(every[at] for at in kept), lines[np.array(kept, dtype=np.int64)]
+            kept = [(at, row) for at, row in _filled(rows) if _EVENT.match(row) is None]
+            rows, lines = b"\n".join(row for _, row in kept), lines[np.array([at for at, _ in kept], dtype=np.int64)]
         hosts, block = read_rows(rows, group.columns, group.table)
         if len(hosts.categories) != 1 or len(block) != len(lines):
             raise NotRegular
@@ -172,12 +195,13 @@ class CsvReader(WindowReader):
     def _by_line(self, sections: Iterable[tuple[int, bytes]], header: str | None) -> Iterator[Block]:
         rows = Rows()
         for first, section in sections:
-            for line, text in enumerate(section.decode("utf-8", "replace").split("\n"), start=first):
-                row = text.strip()
-                if not row or _EVENT.match(row.encode("utf-8")) is not None:
-                    if row:
-                        # never one block across a restart
-                        yield from rows.blocks()
+            for line, text in _filled(section, first):
+                row = text.decode("utf-8", "replace").strip()
+                if not row:
+                    continue
+                if _EVENT.match(row.encode("utf-8")) is not None:
+                    # never one block across a restart
+                    yield from rows.blocks()
                     continue
                 fields = [field.strip() for field in row.split(";")]
                 if header is None:

@@ -13,7 +13,10 @@ from glusterlab.telemetry.metrics import activities_of
 from glusterlab.telemetry.sadf import Rows, time_of
 from glusterlab.telemetry.sysstat import Header, header_of
 from glusterlab.telemetry.windows import WindowReader
-from glusterlab.tools.document import MAX_BYTES
+from glusterlab.tools.document import unique_keys
+
+MAX_RECORD_BYTES = 16 << 20
+"""Of one moment; it is read from its start again with every window until its end is there."""
 
 _DEVICES = {
     "cpu": "CPU", "intr": "INTR", "line": "TTY", "disk-device": "DEV", "iface": "IFACE", "fchost": "FCHOST",
@@ -66,7 +69,7 @@ class JsonReader(WindowReader):
     def __init__(self, chunk: Chunk, window_bytes: int = WINDOW_BYTES // 4) -> None:
         super().__init__(chunk, window_bytes)
         self._rows = Rows()
-        self._decoder = json.JSONDecoder(parse_constant=lambda _: None)
+        self._decoder = json.JSONDecoder(object_pairs_hook=unique_keys, parse_constant=lambda _: None)
         self._host: str | None = None
         self._inside = False
         self._text = ""
@@ -106,8 +109,8 @@ class JsonReader(WindowReader):
                 raise ParseError(f"expected numbers, found one of too many digits: {error}") from error
             self._record(record)
         self._text = self._text[at:]
-        if len(self._text) > MAX_BYTES:
-            raise ParseError(f"expected records of at most {MAX_BYTES:,} bytes, found a bigger one")
+        if len(self._text) > MAX_RECORD_BYTES:
+            raise ParseError(f"expected records of at most {MAX_RECORD_BYTES:,} bytes, found a bigger one")
 
     def _enter(self, at: int) -> tuple[int, bool]:
         """The place of the next record, and whether there is one: records are in a host's statistics."""

@@ -14,12 +14,20 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from ruamel.yaml import YAML
 
-from glusterlab.errors import TestbedError
+from glusterlab.errors import TestbedError, UsageError
 from glusterlab.testbed import cgroups, disks, local, network, throttle
 from glusterlab.testbed.local import run, unmount_below
 from glusterlab.testbed.options import TestbedOptions
-from glusterlab.testbed.state import MARKER, SHARED_FOLDER, State, cluster_specification, state_folder, state_home
-from glusterlab.testbed.tree import ensure_tree
+from glusterlab.testbed.state import (
+    MARKER,
+    SHARED_FOLDER,
+    State,
+    cluster_specification,
+    running,
+    state_folder,
+    state_home,
+)
+from glusterlab.testbed.tree import TREE_BYTES, ensure_tree, tree_path, tree_problems
 
 Progress = Callable[[str], None]
 _HOST_KEY = "ssh_host_ed25519_key"
@@ -41,10 +49,9 @@ def up(options: TestbedOptions, progress: Progress) -> State:
     """Start a testbed: hosts, disks, links, GlusterFS peers, and the files to reach them in the state's folder."""
     local.require()
     with _lock(options.name):
+        if found := _problems(options):
+            raise TestbedError("; ".join(found))
         folder = state_folder(options.name)
-        if folder.exists() or network.namespaces(options.name):
-            advice = f"'glusterlab testbed down --name {options.name}' removes it"
-            raise TestbedError(f"the testbed '{options.name}' is there already (or left over from a crash): {advice}")
         tree = ensure_tree(options.release, options.mirror, progress)
         folder.mkdir(parents=True, mode=0o700)
         (folder / MARKER).touch()
@@ -58,11 +65,43 @@ def up(options: TestbedOptions, progress: Progress) -> State:
     return state
 
 
-def down(name: str, progress: Progress) -> bool:
-    """Remove everything that `up` made, after a crash too; returns whether there was anything."""
+def _problems(options: TestbedOptions) -> list[str]:
+    """What is in the way of a start, all of it, before anything is made: that may take minutes."""
+    found = tree_problems(options.release)
+    if _remains(options.name):
+        advice = f"'glusterlab testbed down --name {options.name}' removes it"
+        found.append(f"the testbed '{options.name}' is there already (or left over from a crash): {advice}")
+    found += network.subnet_problems(options.subnet)
+    advice = "the testbed's counters need it"
+    found += [f"this kernel has no control group at {folder}: {advice}" for folder in cgroups.missing()]
+    bricks = 0 if options.memory_backed else options.servers * (options.disks + options.arrays)
+    needed: dict[int, tuple[Path, int]] = {}
+    of_tree = 0 if tree_path(options.release).is_dir() else TREE_BYTES
+    for path, size in ((state_home(), bricks * disks.JOURNAL_BYTES), (tree_path(options.release), of_tree)):
+        place = next(folder for folder in (path, *path.parents) if folder.exists())
+        first, others = needed.get(place.stat().st_dev, (place, 0))
+        needed[place.stat().st_dev] = first, others + size
+    for place, size in needed.values():
+        if (free := shutil.disk_usage(place).free) < size:
+            what = "for the hosts' system and the journals of empty bricks, before anything is measured"
+            found.append(f"{place} has {free >> 20} MB free, and {size >> 20} MB are needed {what}: make room")
+    return found
+
+
+def _remains(name: str) -> bool:
+    """Whether there is anything of a testbed, whole or left over."""
+    groups = any(path.is_dir() for path in cgroups.folders(name))
+    return state_folder(name).exists() or bool(network.namespaces(name) or network.interfaces(name)) or groups
+
+
+def down(name: str, progress: Progress) -> None:
+    """Remove everything that `up` made, after a crash too; UsageError where there is nothing."""
     local.require()
+    if not _remains(name):
+        known = ", ".join(running())
+        raise UsageError(f"there is no testbed '{name}': " + (f"expected one of: {known}" if known else "none is up"))
     with _lock(name):
-        return _remove(name, progress)
+        _remove(name, progress)
 
 
 def status(name: str) -> list[HostStatus]:
@@ -224,14 +263,11 @@ def _join_pool(state: State) -> None:
         time.sleep(0.3)
 
 
-def _remove(name: str, progress: Progress) -> bool:
+def _remove(name: str, progress: Progress) -> None:
     folder = state_folder(name)
     if folder.exists() and not (folder / MARKER).exists():
         raise TestbedError(f"{folder} is not a testbed's state folder (it has no {MARKER}): it is left alone")
     images = folder / "disks"
-    groups = any(path.is_dir() for path in cgroups.folders(name))
-    if not (folder.exists() or network.namespaces(name) or network.interfaces(name) or groups):
-        return False
     progress(f"taking the testbed '{name}' down")
     # a killed brick process cannot end while its dirty pages are written at a limited speed
     throttle.lift(name, disks.attached(images))
@@ -242,8 +278,7 @@ def _remove(name: str, progress: Progress) -> bool:
     cgroups.remove(name)
     unmount_below(images)
     if folder.exists():
-        shutil.rmtree(folder)
-    return True
+        local.delete(folder)
 
 
 def instructions(state: State) -> str:

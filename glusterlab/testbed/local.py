@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -51,7 +52,9 @@ def start(argv: Sequence[str], log: IO[bytes], **options: Any) -> subprocess.Pop
 
 def mounts_below(folder: Path) -> list[str]:
     """Mount points at a folder and below it, the deepest first; also those whose file system no longer answers."""
-    points = [line.split(" ")[4] for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()]
+    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    # the kernel writes a blank in a name as \040
+    points = [re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), line.split(" ")[4]) for line in lines]
     return sorted((point for point in points if Path(point).is_relative_to(folder)), reverse=True)
 
 
@@ -59,6 +62,13 @@ def unmount_below(folder: Path) -> None:
     """Unmount everything at a folder and below it, at once for the name and later for what still uses it."""
     for point in mounts_below(folder):
         run(["umount", "--lazy", point], check=False)
+
+
+def delete(folder: Path) -> None:
+    """Delete a folder in which nothing is mounted: what lies there may be somebody's."""
+    if left := mounts_below(folder):
+        raise TestbedError(f"{left[0]} is mounted: nothing of {folder} is deleted; unmount it, then try again")
+    shutil.rmtree(folder)
 
 
 def write_value(path: Path, text: str) -> None:

@@ -33,11 +33,18 @@ def namespace(testbed: str, host: str) -> str:
     return f"glusterlab-{testbed}-{host}"
 
 
+def subnet_problems(subnet: str) -> list[str]:
+    """Why a subnet cannot be a testbed's: this machine has a route into it."""
+    found = json.loads(run(["ip", "-json", "route", "show", "root", subnet]) or "[]")
+    advice = "give another with --subnet, or take the other testbed down"
+    return [f"the subnet {subnet} is in use on this machine (by {route.get('dev')}): {advice}" for route in found[:1]]
+
+
 def make(options: TestbedOptions) -> None:
     """Make the bridge, the namespaces and the links of all hosts."""
-    if found := json.loads(run(["ip", "-json", "route", "show", "root", options.subnet]) or "[]"):
-        used = f"the subnet {options.subnet} is in use on this machine (by {found[0].get('dev')})"
-        raise TestbedError(f"{used}: give another with --subnet, or take the other testbed down")
+    # to make the hosts' system may have taken minutes
+    if found := subnet_problems(options.subnet):
+        raise TestbedError(found[0])
     prefix = options.subnet.split("/")[1]
     hosts, bridge = options.host_names, f"{_tag(options.name)}br"
     gateway = f"addr add {options.gateway}/{prefix} dev {bridge}"

@@ -77,7 +77,11 @@ class State:
                 raise TestbedError(f"{path} is of a newer glusterlab (schema {version}): take it down with that")
             return cls(folder, TestbedOptions(**content["options"]), [Disk(**disk) for disk in content["disks"]])
         except FileNotFoundError as error:
-            raise TestbedError(f"no testbed is running at {folder}: start one with 'glusterlab testbed up'") from error
+            raise TestbedError(
+                f"no testbed is running at {folder}: start one with 'glusterlab testbed up'", exit_code=1
+            ) from error
+        except OSError as error:
+            raise TestbedError(f"{path} cannot be read: {error.strerror}; is this the user who started it?") from error
         except (ValueError, KeyError, TypeError) as error:
             what = f"{path} is damaged, or of another glusterlab ({error})"
             raise TestbedError(f"{what}: 'glusterlab testbed down' removes what is left") from error

@@ -13,7 +13,7 @@ import platformdirs
 from filelock import FileLock
 
 from glusterlab.errors import TestbedError
-from glusterlab.testbed.local import run, unmount_below
+from glusterlab.testbed.local import delete, run, unmount_below
 from glusterlab.tools import runnable
 
 _BASE = {
@@ -22,6 +22,8 @@ _BASE = {
 }
 PACKAGES = tuple(sorted(_BASE | {program.package for tool in runnable().values() for program in tool.programs}))
 COMPONENTS = "main,contrib,non-free"  # IOzone is in non-free
+TREE_BYTES = 1000 << 20
+"""Room for a tree of some 500 MB, and for the packages that it is made from."""
 _DEADLINE_S = 1800.0
 
 
@@ -44,6 +46,13 @@ def machine_mirror(sources: Path = Path("/etc/apt")) -> str | None:
     return None
 
 
+def tree_problems(release: str) -> list[str]:
+    """What keeps the tree of a release from being made here, if it has to be."""
+    if tree_path(release).is_dir() or shutil.which("debootstrap") is not None:
+        return []
+    return ["debootstrap is not installed; it makes the hosts' system: 'apt install debootstrap'"]
+
+
 def ensure_tree(release: str, mirror: str | None, progress: Callable[[str], None]) -> Path:
     """The tree of a Debian release, made first where missing, by default from the mirror of this machine's apt."""
     tree = tree_path(release)
@@ -51,12 +60,12 @@ def ensure_tree(release: str, mirror: str | None, progress: Callable[[str], None
     with FileLock(f"{tree}.lock"):
         if tree.is_dir():
             return tree
-        if shutil.which("debootstrap") is None:
-            raise TestbedError("debootstrap is not installed; it makes the hosts' system: 'apt install debootstrap'")
+        if found := tree_problems(release):
+            raise TestbedError(found[0])
         progress(f"making the Debian {release} tree of the hosts, once (about 500 MB, one or two minutes)")
         for left in tree.parent.glob(f"{tree.name}.partial-*"):
             unmount_below(left)
-            shutil.rmtree(left)
+            delete(left)
         partial = Path(tempfile.mkdtemp(prefix=f"{tree.name}.partial-", dir=tree.parent))
         partial.chmod(0o755)
         source = mirror or machine_mirror()

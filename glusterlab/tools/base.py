@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +12,8 @@ from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
 from glusterlab.shell import HostCommand as HostCommand
 from glusterlab.shell import join, quote
-from glusterlab.tools.document import Document, read_text
-from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
+from glusterlab.tools.document import Document, read_json, read_text
+from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord, contradictions
 from glusterlab.tools.records import incomplete as incomplete
 
 if TYPE_CHECKING:
@@ -91,6 +90,11 @@ class Job:
         numbers = range(self.cell.workers)
         return [(self.clients[n % len(self.clients)], f"{self.dataset_dir}/w{n + 1:02d}") for n in numbers]
 
+    @property
+    def emptied(self) -> str:
+        """The line of a script that deletes the dataset, in the marked directory in which it lies and in no other."""
+        return join(("gl_remove", *self.dataset_dir.rsplit("/", 1)))
+
     def made_or_checked(self, files: Sequence[str], needs_files: bool) -> list[HostCommand]:
         """The `VolumeTool.prepare` of a tool that uses `ssh_wrapper`, and that has a file for each worker."""
         script = join(("chmod", "700", self.ssh_wrapper))
@@ -98,7 +102,7 @@ class Job:
             script += "\n" + check_files(files, self.cell.file_size_bytes)
         else:
             folders = [file.rpartition("/")[0] for file in files]
-            script += f" && {join(('rm', '-rf', self.dataset_dir))} && {join(('mkdir', '-p', *folders))}"
+            script += f" && {self.emptied} && {join(('mkdir', '-p', *folders))}"
         return [HostCommand(self.driver.name, script=script, deadline_s=self.deadline_s)]
 
     @property
@@ -179,6 +183,7 @@ def of_operation(records: Iterable[Record], operation: str) -> tuple[WorkloadRec
 def held_against(cell: Cell, record: WorkloadRecord, workers: Sequence[WorkerRecord]) -> Measurement:
     """A result as the measurement of a cell, with what does not fit it among its problems."""
     problems = [] if record.valid else list(record.reasons or [incomplete("the report does not prove a result")])
+    problems += [reason for reason in contradictions(record) if reason not in problems]
     reported, lines = record.workers, len(workers)
     if reported not in (None, cell.workers) or (lines != cell.workers and not problems):
         there = f"{lines}" if reported in (None, lines) else f"a report of {reported} with lines of {lines}"
@@ -212,7 +217,7 @@ def outputs_in_order(folder: Path, pattern: str) -> list[Path]:
     """Output files of a baseline in the order of its `COMMANDS`; the others follow, by name."""
     found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.glob(pattern))}
     try:
-        commands = json.loads(read_text(folder / COMMANDS))
+        commands = read_json(read_text(folder / COMMANDS))
         named = [str(command["output"]) for command in commands if command["output"]]
     except (ParseError, ValueError, KeyError, TypeError):
         named = []

@@ -10,6 +10,7 @@ import gzip
 import json
 import lzma
 import math
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,10 +19,11 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 from xml.etree import ElementTree as ET
 
 from glusterlab.errors import ParseError
+from glusterlab.rawfile import most_unpacked, open_raw
 from glusterlab.tools.records import Source
 
 if TYPE_CHECKING:
@@ -29,12 +31,13 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 64 << 20  # of a result, unpacked; telemetry is streamed and has no such bound
 MAX_LINE_BYTES = 1 << 20  # of text; JSON and XML may have longer lines
+MAX_LINES = 2_000_000  # of text: an empty one takes far more memory than its byte
 MAX_DEPTH = 200  # levels of XML and JSON
 MAX_NODES = 1_000_000  # elements and attributes of XML: each takes far more memory than text
 HEAD_BYTES = 1 << 20  # the part of a file by which its tool is recognised
 
 _XZ_MEMORY = 128 << 20
-_PACKED = {b"\xfd7zXZ\x00": "xz", b"\x1f\x8b": "gzip", b"BZh": "bzip2"}
+_MAX_STREAMS = 50_000  # one behind the other in an xz file, each of which costs some time
 _BINARY = {
     b"\x96\xd5": "a binary file of sadc; convert it on its host: LC_ALL=C sadf -d -U FILE -- -A",
     b"\xd5\x96": "a binary file of sadc; convert it on its host: LC_ALL=C sadf -d -U FILE -- -A",
@@ -54,11 +57,19 @@ _BARE = re.compile(r"(:[ \t]*)-?(?:nan|inf|infinity)\b(?=[ \t]*[,}\]\n]|[ \t]*$)
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]{1,3})?|[.,][0-9]+")
 _MAX_DIGITS = 18
 _MAX_PIECES = 3  # a mail client breaks a line into no more
+_MAX_JOINED = 300  # but a command line: the whole of it is looked at again with each piece
 _LONE_SURROGATE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
 """Escapes in JSON that stand for no character, and cannot be written again."""
 
+
+_PACKED: dict[bytes, Callable[[IO[bytes]], Any]] = {
+    b"\xfd7zXZ\x00": lambda plain: _Xz(plain),
+    b"\x1f\x8b": lambda plain: gzip.GzipFile(fileobj=plain),
+    b"BZh": bz2.BZ2File,
+}
+"""What unpacks a file, by what it begins with."""
 
 PACKED_ERRORS = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 """What reading a packed file raises when it is damaged or cut off; bzip2's OSError has no errno."""
@@ -66,30 +77,23 @@ PACKED_ERRORS = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 
 def open_binary(path: Path) -> IO[bytes]:
     """Open a raw file, unpacked when it is xz, gzip or bzip2; reading damaged packed data raises `PACKED_ERRORS`."""
-    if path.is_dir():
-        raise ParseError("expected a file, found a folder", file=path)
     try:
-        plain = path.open("rb")
+        plain = open_raw(path)
         start = plain.peek(8)[:8]
     except OSError as error:
-        raise ParseError(f"cannot be read: {error.strerror}", file=path) from error
-    kind = next((name for magic, name in _PACKED.items() if start.startswith(magic)), None)
-    if kind is None:
-        return plain
-    if kind == "xz":
-        return BufferedReader(_Xz(plain))
-    plain.close()
-    # these close only a file that they opened themselves
-    return cast("IO[bytes]", gzip.open(path) if kind == "gzip" else bz2.open(path))
+        code = 2 if isinstance(error, (FileNotFoundError, IsADirectoryError)) else 3
+        raise ParseError(f"cannot be read: {error.strerror}", file=path, exit_code=code) from error
+    unpack = next((unpack for magic, unpack in _PACKED.items() if start.startswith(magic)), None)
+    return plain if unpack is None else BufferedReader(_Unpacked(path, plain, unpack(plain)))
 
 
-class _Xz(RawIOBase):
-    """An xz file whose decoder may take bounded memory only: `lzma.LZMAFile` knows no such bound."""
+class _Unpacked(RawIOBase):
+    """What a packed file holds; `ParseError` when that is more than `most_unpacked` allows a file of its size."""
 
-    def __init__(self, plain: IO[bytes]) -> None:
-        self._plain = plain
-        self._new = partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
-        self._decoder = self._new()
+    def __init__(self, path: Path, plain: IO[bytes], stream: Any) -> None:
+        self._path, self._plain, self._stream = path, plain, stream
+        self._size = os.fstat(plain.fileno()).st_size
+        self._left = most_unpacked(self._size)
 
     def readable(self) -> bool:
         return True
@@ -97,6 +101,25 @@ class _Xz(RawIOBase):
     def close(self) -> None:
         self._plain.close()
         super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        found: int = self._stream.readinto(buffer)
+        self._left -= found
+        if self._left < 0:
+            most = most_unpacked(self._size)
+            message = f"expected {self._size:,} packed bytes to hold at most {most:,}, found more"
+            raise ParseError(f"{message}: restore it from a copy, or unpack it by hand if it is right", file=self._path)
+        return found
+
+
+class _Xz:
+    """An xz file whose decoder may take bounded memory only: `lzma.LZMAFile` knows no such bound."""
+
+    def __init__(self, plain: IO[bytes]) -> None:
+        self._plain = plain
+        self._new = partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+        self._decoder = self._new()
+        self._streams = 1
 
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
@@ -107,7 +130,9 @@ class _Xz(RawIOBase):
                 rest = (self._decoder.unused_data or self._plain.read(1 << 16)).lstrip(b"\x00")
                 if not rest:
                     return 0
-                self._decoder = self._new()
+                self._decoder, self._streams = self._new(), self._streams + 1
+                if self._streams > _MAX_STREAMS:
+                    raise lzma.LZMAError(f"more than {_MAX_STREAMS:,} streams")
             elif self._decoder.needs_input and not (rest := self._plain.read(1 << 16)):
                 raise EOFError("the file ends before its end marker")
             unpacked = self._decoder.decompress(rest, max_length=len(view))
@@ -159,6 +184,13 @@ def decode(data: bytes) -> str:
         return data.decode("latin-1")
 
 
+def split_lines(text: str) -> list[str]:
+    """The lines of a text, without their ends; `ParseError` for more than `MAX_LINES`."""
+    if text.count("\n") > MAX_LINES:
+        raise ParseError(f"expected at most {MAX_LINES:,} lines, found more")
+    return text.split("\n")
+
+
 @dataclass(frozen=True)
 class Document:
     """A raw file in memory, unpacked; the path ``-`` is the standard input."""
@@ -195,7 +227,7 @@ class Document:
     @cached_property
     def lines(self) -> list[str]:
         """The lines, without their ends and a terminal's colours; `ParseError` for one beyond `MAX_LINE_BYTES`."""
-        lines = _ESCAPES.sub("", self.text).split("\n")
+        lines = split_lines(_ESCAPES.sub("", self.text))
         if lines[-1] == "":
             lines.pop()
         for number, line in enumerate(lines, start=1):
@@ -232,9 +264,21 @@ def _json_errors(text: str, line: int | None = None) -> Iterator[None]:
         raise ParseError(f"expected JSON of at most {MAX_DEPTH} levels, found more", line=line) from error
     except ValueError as error:
         raise ParseError("expected JSON, found a number of too many digits", line=line) from error
+    except ParseError as error:
+        raise ParseError(error.message, line=error.line or line) from error
 
 
-def read_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these pairs, for any reader of JSON; `ParseError` when a key stands twice with different values."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        for key, value in pairs:
+            if found[key] != value:
+                raise ParseError(f"expected each key of JSON once, found {key[:80]!r} with different values")
+    return found
+
+
+def read_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] = unique_keys) -> Any:
     """JSON data; NaN and Infinity become None. `pairs` makes the value of an object, for tools that write a key twice.
 
     `ParseError` when it is no JSON, is cut off, or nests too deep.
@@ -311,12 +355,13 @@ def mended(
 ) -> Iterator[tuple[int, str]]:
     """The lines; one that a mail client has broken is one again with those below with which it goes on to be whole.
 
-    As they were where two lines below do not make it whole; one that is whole and still broken takes any number.
+    As they were where two lines below do not make it whole; one that is whole and still broken takes `_MAX_JOINED`.
     """
     held: list[tuple[int, str]] = []
-    text = ""
+    text, joined = "", 0
     for number, line in lines:
-        if held and goes_on(text, line):
+        if held and joined < _MAX_JOINED and goes_on(text, line):
+            joined += 1
             held, text = [*held, (number, line)], f"{text} {' '.join(line.split())}"
             if is_whole(text):
                 held = [(held[0][0], text)]
@@ -327,6 +372,7 @@ def mended(
             continue
         yield from held
         held, text = ([(number, line)], " ".join(line.split())) if is_broken(line) else ([], "")
+        joined = 0
         if not held:
             yield number, line
     yield from held
@@ -338,7 +384,7 @@ def json_values(text: str) -> Iterator[tuple[int, Any]]:
     NaN and Infinity, however they are written, are None. `ParseError` when one is damaged, after those before it.
     """
     text = _LONE_SURROGATE.sub(r"\\ufffd", _BARE.sub(r"\1null", text))
-    decoder = json.JSONDecoder(parse_constant=lambda _: None)
+    decoder = json.JSONDecoder(object_pairs_hook=unique_keys, parse_constant=lambda _: None)
     position, line, counted = 0, 1, 0
     while (start := _OBJECT.search(text, position)) is not None:
         line, counted = line + text.count("\n", counted, start.end()), start.end()
@@ -353,7 +399,7 @@ def located(path: Path, line: int | None = None) -> Iterator[None]:
     try:
         yield
     except ParseError as error:
-        raise ParseError(error.message, file=path, line=error.line or line) from error
+        raise ParseError(error.message, **{**error.details, "file": path, "line": error.line or line}) from error
 
 
 def word(value: object) -> str | None:

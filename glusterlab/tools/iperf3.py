@@ -240,14 +240,25 @@ def _rate(counts: dict[str, Any]) -> float | None:
     return bits / 8 if bits else None
 
 
+def _wrong_rate(counts: dict[str, Any]) -> str | None:
+    """How bytes and time contradict the rate, of a sum or of a stream."""
+    bits, done, seconds = (number(counts.get(name)) for name in ("bits_per_second", "bytes", "seconds"))
+    if bits and done and seconds and abs(done * 8 / seconds - bits) > _SLACK * bits:
+        return f"{done:.0f} bytes in {seconds:g} s are not {bits:g} bit/s"
+    return None
+
+
 def _faults(run: _Run, counts: dict[str, Any], operation: OperationName, back: bool) -> Iterator[Reason]:
     if run.error is not None:
         yield failed(f"iperf3 said: {run.error}")
     bits, done, seconds = (number(counts.get(name)) for name in ("bits_per_second", "bytes", "seconds"))
     if not bits or not done or not seconds:
         yield incomplete("nothing was transferred, or not all of it was counted")
-    elif abs(done * 8 / seconds - bits) > _SLACK * bits:
-        yield incomplete(f"{done:.0f} bytes in {seconds:g} s are not {bits:g} bit/s")
+    elif wrong := next(filter(None, map(_wrong_rate, (counts, *run.of(operation, back)))), None):
+        yield incomplete(wrong)
+    packets, lost = (whole(counts.get(name)) for name in ("packets", "lost_packets"))
+    if packets is not None and lost is not None and lost > packets:
+        yield incomplete(f"{lost} of {packets} packets were lost")
     test = run.part("start", "test_start")
     wanted = number(test.get("duration"))
     limited = number(test.get("bytes")) or number(test.get("blocks"))
@@ -274,7 +285,9 @@ def _stream(
 ) -> WorkerRecord:
     done, rate = whole(counts.get("bytes")), _rate(counts)
     valid = None if done and rate is None and run.error is None else bool(done) and run.error is None
-    why = run.error or ("the stream's rate cannot be read" if done else "nothing was transferred")
+    wrong = _wrong_rate(counts)
+    valid = False if wrong is not None else valid
+    why = run.error or wrong or ("the stream's rate cannot be read" if done else "nothing was transferred")
     return WorkerRecord(
         tool=TOOL,
         tool_version=run.version,

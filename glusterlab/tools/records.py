@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
@@ -134,6 +134,19 @@ def worker_of(record: WorkloadRecord, **changed: Any) -> WorkerRecord:
     """A worker that did what a result says, but for what is `changed`; the result's details are not its own."""
     shared = {place.name: getattr(record, place.name) for place in fields(OperationRecord)}
     return WorkerRecord(**(shared | {"details": {}} | changed))
+
+
+def contradictions(record: WorkloadRecord) -> Iterator[Reason]:
+    """What no run can have measured: percentiles that fall, and calls that took longer than the whole run."""
+    each = [record.latency_p50_s, record.latency_p95_s, record.latency_p99_s]
+    known = [value for value in each if value is not None]
+    if known != sorted(known):
+        yield incomplete(f"expected percentiles of latency that grow, found {', '.join(f'{one:g} s' for one in known)}")
+    longest = max((value for value in (*known, record.latency_mean_s) if value is not None), default=0.0)
+    # I/O of a ramp may end in the measured time
+    allowed = None if record.elapsed_s is None else 1.1 * record.elapsed_s + (record.details.get("ramp_s") or 0.0) + 1.0
+    if allowed is not None and longest > allowed:
+        yield incomplete(f"expected calls shorter than the run of {record.elapsed_s:g} s, found {longest:g} s")
 
 
 Verdict = tuple[bool | None, tuple[Reason, ...]]

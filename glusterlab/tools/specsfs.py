@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import fsum, isclose
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
+from glusterlab.reasons import Reason
 from glusterlab.tools.base import Tool
 from glusterlab.tools.document import Document, read_xml
 from glusterlab.tools.records import Details, WorkloadRecord, failed, incomplete, verdict
@@ -50,6 +52,9 @@ _DETAILS = {
 }
 _COUNTS = {"business_metric", "clients", "processes_per_client"}
 _INVALID = "INVALID_RUN"
+_LEAST_ACHIEVED = 0.9
+"""Of the operations that were requested: with fewer the load point is of another load than it says."""
+
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
 _MISSING = re.compile(r"Error-\d+")
 _NAME = re.compile(r"[A-Za-z][\w.-]{0,63}")
@@ -250,6 +255,7 @@ def _record(document: Document, version: str | None, run: int, line: int, point:
     faults = [failed("SPEC judged the load point: INVALID_RUN")] if point.invalid else []
     if missing:
         faults.append(failed(f"expected the {' and the '.join(missing)}, found none: the run failed"))
+    faults += _contradictions(point)
     message = "the report does not say whether SPEC judged the load point valid: it may have been cut"
     valid, reasons = verdict(faults, [incomplete(message)] if None in (point.invalid, point.name) else ())
     details: Details = {}
@@ -275,6 +281,16 @@ def _record(document: Document, version: str | None, run: int, line: int, point:
         valid=valid,
         reasons=reasons,
     )
+
+
+def _contradictions(point: _Point) -> Iterator[Reason]:
+    """Where the numbers of a load point do not fit each other, whatever SPEC judged."""
+    asked, done = point.number("op rate"), point.number("achieved rate")
+    if asked and done and done < _LEAST_ACHIEVED * asked:
+        yield incomplete(f"expected {_LEAST_ACHIEVED:.0%} of {asked:g} operations/s at least, found {done:g}")
+    total, *ways = (point.number(f"{name} throughput") for name in ("overall", "read", "write"))
+    if total and None not in ways and not isclose(total, fsum(way or 0.0 for way in ways), rel_tol=0.01, abs_tol=2048):
+        yield incomplete("the throughput is not that of reads and writes together")
 
 
 TOOL = Tool(name="specsfs", recognise=recognise, read=read)

@@ -50,7 +50,7 @@ def test_the_codes_can_be_shown() -> None:
 
 
 def test_errors_keep_a_baseline_from_beginning(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    findings = [Finding("s1", "error", "caches", "not dropped", "look")]
+    findings = [Finding("s1", "ok", "answers", "", ""), Finding("s1", "error", "caches", "not dropped", "look")]
     monkeypatch.setattr("glusterlab.hosts.check.check", lambda *_, **__: findings)
     result = call(file, "--baseline", "--raw", tmp_path / "raw")
     assert result.exit_code == 1

@@ -16,7 +16,7 @@ from glusterlab.run.sample import LocalRun
 from glusterlab.run.status import campaign_status
 from glusterlab.run.verify import verify
 from glusterlab.sections.baseline import Baseline, read_results
-from glusterlab.store.baselines import alike, find_baseline
+from glusterlab.store.baselines import alike, find_baseline, search_baseline
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.evidence import members
 from tests.baseline.bench import ARRAYS, BaselineBench, make_cluster
@@ -184,11 +184,26 @@ def test_a_baseline_of_other_hardware_is_none(bench: BaselineBench) -> None:
         {"hardware": {**ARRAYS, "disk_write": "100 MB/s"}},
         {"scale_models": {"large-file": {"scale": 100}}},
     )
+    other = search_baseline(campaign, make_cluster(**others[3]))
+    assert (other.path, other.differs) == (None, ())
+    (sentence,) = other.refused
+    assert sentence.endswith("another cluster of this name: scale_models.large-file: scale 200 there, scale 100 here")
     assert find_baseline(campaign, make_cluster(description="the same")) is not None
     for changed in others:
         assert find_baseline(campaign, make_cluster(**changed)) is None, changed
     (bench.root / "pool-baseline/cluster.yaml").write_text("damage")
     assert find_baseline(campaign, bench.cluster) is None
+
+
+def test_of_a_baseline_that_differs_in_one_scale_the_others_are_compared(bench: BaselineBench) -> None:
+    bench.run()
+    more = {"scale_models": {"large": {"scale": 200}, "slow": {"scale": 400}}}
+    baseline = Baseline.of(bench.root / "night", make_cluster(**more))
+    assert baseline is not None
+    assert baseline.differs[-1] == "scale_models.slow: none there, scale 400 here"
+    assert {each.model for each in baseline.results} == {"large"}
+    assert baseline.limits("jbod", 200.0, operations_limited=False) is not None
+    assert baseline.limits("jbod", 400.0, operations_limited=False) is None
 
 
 def test_a_baseline_without_a_valid_sample_is_none(bench: BaselineBench) -> None:

@@ -1,6 +1,8 @@
 """Commands, and campaigns for them whose tables are synthetic."""
 
 import json
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from glusterlab import cli
-from glusterlab.store.manifest import MANIFEST
+from glusterlab.store.manifest import MANIFEST, Manifest, list_files
 from glusterlab.tables import build as tables
 from glusterlab.tables.schema import SCHEMAS, as_schema
 from tests.answers import strict_json
@@ -38,6 +40,21 @@ def answer(*arguments: str | Path, code: int = 0) -> dict[str, Any]:
     return strict_json(result.stdout)
 
 
+def copy_part(source: Path, raw: Path, samples: Sequence[Path]) -> None:
+    """A campaign of some samples of another one, as that one's manifest lists them."""
+    for path in (*source.glob("*.yaml"), source / "environment.json", *(each.parent / "cell.json" for each in samples)):
+        (raw / path.relative_to(source)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, raw / path.relative_to(source))
+    for sample in samples:
+        shutil.copytree(sample, raw / sample.relative_to(source))
+    listed = {
+        name: word
+        for name, word in Manifest.read(source).digests.items()
+        if (raw / name).is_file() or (name.count("/") > 2 and raw.joinpath(*name.split("/")[:3]).is_dir())
+    }
+    (raw / MANIFEST).write_text(Manifest(listed).text)
+
+
 class Loaded:
     """Tables without telemetry."""
 
@@ -59,8 +76,9 @@ class Campaigns:
         raw = self.folder / "raw" / name
         raw.mkdir(parents=True)
         (raw / "campaign.yaml").write_text(text)
-        (raw / "environment.json").write_text(json.dumps({"schema_version": 1, "hosts": hosts}))
-        (raw / MANIFEST).write_text(f"{'0' * 63}{len(self.samples)}  campaign.yaml\n")
+        facts = {"schema_version": 1, "hosts": hosts, "number": len(self.samples)}
+        (raw / "environment.json").write_text(json.dumps(facts))
+        list_files(raw, [raw])
         self.samples[name] = samples
         return raw
 

@@ -11,11 +11,11 @@ import pytest
 from glusterlab.errors import UsageError
 from glusterlab.sections.comparison import Comparison, labelled, open_comparison, open_release
 from glusterlab.sections.section import open_section
-from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tables import build as tables
 from tests.cli import conftest
 from tests.cli.conftest import CAMPAIGN, ROOT, Campaigns
 from tests.release_samples import KIB, MIB, newer, older
+from tests.store.conftest import relist
 
 FIRST_LIGHT = ROOT / "raw" / "first-light"
 EFFECTS = {("create", 32 * KIB): 1.34, ("read", 4 * MIB): 0.8}
@@ -75,14 +75,14 @@ def test_the_gate_fails_on_evidence_only(pair: tuple[str, str], words: list[str]
     assert ("gate: failed, smallfile-read-4096kib-w12" if code else "gate: passed") in result.stdout
 
 
-def test_the_gate_passes_without_evidence(few: tuple[str, str]) -> None:
-    result = call(*few, "--fail-on", "slower:5%")
-    assert result.exit_code == 0
-    assert "insufficient n, 4 cells have n = 4; with 4 cells at least 8 rounds are needed" in result.stdout
-    assert "gate: not closed, but it has tested nothing: none of 4 cells could be tested" in result.stdout
-    closed = call(*few, "--fail-on", "slower:5%", "--fail-on", "untested")
+def test_a_gate_that_tested_nothing_is_closed_unless_that_is_allowed(few: tuple[str, str]) -> None:
+    closed = call(*few, "--fail-on", "slower:5%")
     assert closed.exit_code == 1
+    assert "insufficient n, 4 cells have n = 4; with 4 cells at least 8 rounds are needed" in closed.stdout
     assert "gate: failed, 4 of 4 cells could not be tested (smallfile-create-32kib-w12" in closed.stdout
+    result = call(*few, "--fail-on", "slower:5%", "--allow-untested")
+    assert result.exit_code == 0
+    assert "gate: open by --allow-untested, and has tested nothing: none of 4 cells could be tested" in result.stdout
     text = call(*few, "--markdown", "-").stdout
     assert text.startswith("### No difference is shown: 4 insufficient n of 4 cells\n")
     assert "at least 8 rounds are needed" in text
@@ -92,7 +92,10 @@ def test_the_gate_passes_without_evidence(few: tuple[str, str]) -> None:
 def test_a_release_that_breaks_cells_does_not_simply_pass(pair: tuple[str, str], make: Make) -> None:
     other = newer({})
     make("broken", other.assign(status=other["status"].mask(other["operation"] == "read", "failed")))
-    result = call("raw/older", "raw/broken", "--fail-on", "slower:5%")
+    gate = ("raw/older", "raw/broken", "--fail-on", "slower:5%")
+    result = call(*gate)
+    assert (result.exit_code, "gate: failed, 2 of 4 cells could not be tested" in result.stdout) == (1, True)
+    result = call(*gate, "--allow-untested")
     said = "gate: passed, but only 2 of 4 cells could be tested; none of them is shown"
     assert (result.exit_code, said in result.stdout) == (0, True)
     assert "warning: 11.1: 20 of 40 repeats never came out valid" in result.stderr
@@ -124,7 +127,7 @@ def test_names_cannot_break_out_of_markdown(make: Make) -> None:
 
 
 def test_json_has_everything_and_no_nan(few: tuple[str, str]) -> None:
-    found = as_json(*few, "--fail-on", "slower:5%")
+    found = as_json(*few, "--fail-on", "slower:5%", code=1)
     assert found["schema_version"] == 1
     assert [(each["label"], each["campaign"], each["release"]) for each in found["campaigns"]] == [
         ("10.3", "older", "10.3"),
@@ -134,7 +137,7 @@ def test_json_has_everything_and_no_nan(few: tuple[str, str]) -> None:
     assert found["totals"] == {"11.1": {"insufficient n": 4}}
     gate = found["gate"]
     assert [each["cell_id"] for each in gate.pop("not_tested")] == [cell["cell_id"] for cell in found["cells"]]
-    assert gate == {"slower": 0.05, "untested": False, "failed": False, "tested": 0, "total": 4, "cells": []}
+    assert gate == {"slower": 0.05, "allow_untested": False, "failed": True, "tested": 0, "total": 4, "cells": []}
     cell = found["cells"][0]
     assert (cell["verdict"], cell["low"], cell["p_corrected"], cell["least_n"]) == ("insufficient n", None, None, 8)
     assert cell["samples_other"] == [1, 2, 3, 4]
@@ -142,10 +145,11 @@ def test_json_has_everything_and_no_nan(few: tuple[str, str]) -> None:
     assert [each["what"] for each in found["differences"]] == ["GlusterFS", "tool gluster"]
 
 
-def test_campaigns_without_a_common_cell_are_no_error(pair: tuple[str, str], make: Make) -> None:
+def test_campaigns_without_a_common_cell_are_no_error_but_close_a_gate(pair: tuple[str, str], make: Make) -> None:
     make("other", newer({}).assign(cell_id="another", slug="another"))
-    result = call("raw/older", "raw/other", "--fail-on", "slower:5%")
-    assert (result.exit_code, "no cell in common" in result.stdout) == (0, True)
+    for words, code in (((), 0), (("--fail-on", "slower:5%"), 1)):
+        result = call("raw/older", "raw/other", *words)
+        assert (result.exit_code, "no cell in common" in result.stdout) == (code, True)
     assert call("raw/older", "raw/other", "--markdown", "-").stdout.startswith("### Nothing to compare")
 
 
@@ -166,8 +170,10 @@ def test_more_than_two_campaigns_are_each_held_against_the_first(pair: tuple[str
         assert said in result.stdout
 
 
-def test_a_campaign_twice_or_a_copy_is_an_error_unless_it_is_meant(pair: tuple[str, str], make: Make) -> None:
-    (make("copy", older()) / MANIFEST).write_bytes(Path("raw/older", MANIFEST).read_bytes())
+@pytest.mark.usefixtures("pair")
+def test_a_campaign_twice_or_a_copy_is_an_error_unless_it_is_meant(campaigns: Campaigns) -> None:
+    shutil.copytree("raw/older", "raw/copy")
+    campaigns.samples["copy"] = older()
     for other, said in (("older", "named twice"), ("copy", "raw/copy is a copy of raw/older")):
         result = call("raw/older", f"raw/{other}")
         assert (result.exit_code, said in result.stderr) == (2, True)
@@ -186,14 +192,18 @@ def test_a_campaign_twice_or_a_copy_is_an_error_unless_it_is_meant(pair: tuple[s
         (("raw/older", "raw/newer", "--fail-on", "5%"), "such as slower:5%"),
         (("raw/older", "raw/newer", "--fail-on", "untested:5%"), "such as slower:5%"),
         (("raw/older", "raw/newer", "--fail-on", "slower:x"), "such as slower:5%"),
-        (("raw/older", "raw/newer", "--fail-on", "slower:5%", "--fail-on", "slower:9%"), "found a second one"),
-        (("raw/older", "raw/newer", "--operation", "creat"), "expected operations among create, read, found creat"),
+        (("raw/older", "raw/newer", "--fail-on", "untested"), "but with --allow-untested"),
+        (("raw/older", "raw/newer", "--allow-untested"), "give --fail-on, too"),
+        (
+            ("raw/older", "raw/newer", "--operation", "creat"),
+            "expected operations among create, read, found creat (--operation): did you mean 'create'?",
+        ),
         (("raw/older", "raw/newer", "--json", "--markdown", "-"), "give one of them"),
     ],
 )
 def test_wrong_usage(pair: tuple[str, str], arguments: tuple[str, ...], said: str) -> None:
     result = call(*arguments)
-    assert result.exit_code == (3 if "raw/nothing" in arguments else 2)
+    assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
     assert result.stdout == ""
 
@@ -202,6 +212,12 @@ def test_damaged_and_unwritable_files_are_sentences(pair: tuple[str, str]) -> No
     result = call(*pair, "--markdown", "nowhere/summary.md")
     assert (result.exit_code, "nowhere" in result.stderr) == (3, True)
     Path("raw/newer/campaign.yaml").write_text("schema_version: 1\nname: [\n")
+    result = call(*pair)
+    assert (result.exit_code, "MANIFEST.sha256 has it: campaign.yaml was" in result.stderr) == (
+        1,
+        True,
+    )
+    relist(Path("raw/newer"), "campaign.yaml")
     result = call(*pair)
     assert (result.exit_code, "raw/newer/campaign.yaml" in result.stderr) == (2, True)
     Path("raw/newer/campaign.yaml").write_text(CAMPAIGN)
@@ -220,22 +236,14 @@ def test_labels_tell_campaigns_apart(pair: tuple[str, str], make: Make) -> None:
 
 @pytest.fixture
 def halves(tmp_path: Path) -> list[Path]:
-    """Two campaigns of one repeat each of three cells of first-light, without its telemetry."""
+    """Two campaigns of one repeat each of three cells of first-light."""
     if not FIRST_LIGHT.is_dir():
         pytest.skip("raw/first-light is not here")
     made = []
     for sample in ("01", "02"):
         raw = tmp_path / "real" / "raw" / f"half-{sample}"
-        names = ["campaign.yaml", "cluster.yaml", "environment.json"]
-        for cell in sorted((FIRST_LIGHT / "cells").glob("*-w12-*"))[:3]:
-            kept = [cell / "cell.json", *(cell / f"sample-{sample}").rglob("*")]
-            names += [str(path.relative_to(FIRST_LIGHT)) for path in kept if "telemetry" not in path.parts]
-        for name in names:
-            if (FIRST_LIGHT / name).is_file():
-                (raw / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(FIRST_LIGHT / name, raw / name)
-        listed = {name: word for name, word in Manifest.read(FIRST_LIGHT).digests.items() if name in names}
-        (raw / MANIFEST).write_text(Manifest(listed).text)
+        cells = sorted((FIRST_LIGHT / "cells").glob("*-w12-*"))[:3]
+        conftest.copy_part(FIRST_LIGHT, raw, [cell / f"sample-{sample}" for cell in cells])
         made.append(raw)
     return made
 

@@ -33,7 +33,7 @@ def require_testbed() -> None:
 def started_testbed(name: str, subnet: str, *options: str, cwd: Path) -> Iterator[Path]:
     """cluster.yaml of a testbed of 1 GiB disks; what an earlier one of that name left is taken down before."""
     require_testbed()
-    glusterlab("testbed", "down", "--name", name, cwd=cwd)
+    subprocess.run(command("testbed", "down", "--name", name), cwd=cwd, capture_output=True, check=False)
     more = (*options, "--subnet", subnet, "--release", RELEASE, "--disk-size", "1 GiB")
     try:
         glusterlab("testbed", "up", "--name", name, *more, cwd=cwd, deadline_s=1800)

@@ -58,7 +58,7 @@ def pool(project: Path) -> Iterator[Path]:
     sizes = ("--servers", "6", "--clients", "2", "--disks", "1", "--arrays", "1", "--scale", "512")
     with started_testbed(NAME, SUBNET, *sizes, cwd=project) as cluster:
         yield cluster
-    glusterlab("testbed", "down", "--name", NAME, cwd=project)
+    glusterlab("testbed", "down", "--name", NAME, cwd=project, code=2)
     assert not network.namespaces(NAME)
     assert not network.interfaces(NAME)
     left = [
@@ -103,7 +103,7 @@ def test_hosts_have_counters_of_their_own(pool: Path) -> None:
 
 
 def test_second_testbed_of_the_name_is_refused(pool: Path, project: Path) -> None:
-    done = glusterlab("testbed", "up", "--name", NAME, cwd=project, code=1)
+    done = glusterlab("testbed", "up", "--name", NAME, cwd=project, code=3)
     assert "testbed down" in done.stderr
 
 

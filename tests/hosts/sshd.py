@@ -34,21 +34,22 @@ class LoopbackSshd:
         self.process.wait(10)
 
 
-def start(folder: Path, address: str = "127.0.0.1", *through: str) -> LoopbackSshd:
-    """On an address, by a command that starts it elsewhere."""
+def start(folder: Path, address: str = "127.0.0.1", *through: str, options: str = "") -> LoopbackSshd:
+    """On an address, by a command that starts it elsewhere, with other host keys (`options` of sshd_config)."""
     assert SSHD is not None
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    for name in ("host_key", "user_key"):
+    for name in {"host_key", "user_key"} - {path.name for path in folder.iterdir()}:
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
     (folder / "authorized_keys").write_bytes((folder / "user_key.pub").read_bytes())
     public = (folder / "host_key.pub").read_text().split()
     (folder / "known_hosts").write_text(f"[{address}]:{port} {public[0]} {public[1]}\n")
     (folder / "sshd_config").write_text(
-        f"Port {port}\nListenAddress {address}\nHostKey {folder}/host_key\nPidFile {folder}/sshd.pid\n"
+        f"Port {port}\nListenAddress {address}\nPidFile {folder}/sshd.pid\n"
         f"AuthorizedKeysFile {folder}/authorized_keys\nStrictModes no\nPermitRootLogin yes\nUsePAM no\n"
-        "PasswordAuthentication no\nMaxStartups 100\nSubsystem sftp internal-sftp\n"
+        f"PasswordAuthentication no\nMaxStartups 100\nSubsystem sftp internal-sftp\n"
+        + (options or f"HostKey {folder}/host_key\n")
     )
     (folder / "ssh_config").write_text(
         f"Host alpha beta\n  HostName {address}\n  Port {port}\n  IdentityFile {folder}/user_key\n"

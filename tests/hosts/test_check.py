@@ -6,6 +6,7 @@ import pytest
 from glusterlab.cli.check import rows_of, show_check
 from glusterlab.hosts import facts, lock
 from glusterlab.hosts.check import CODES, Finding, check
+from glusterlab.hosts.check.finding import OF_CLIENTS, OF_HOSTS, OF_POOL, OF_SERVERS
 from glusterlab.hosts.fake import FakeTransport, FakeVolume, write_part
 from glusterlab.hosts.pool import Pool
 from glusterlab.hosts.transport import Outcome
@@ -26,10 +27,15 @@ def look(cluster: Cluster, fake: FakeTransport, *, baseline: bool = False) -> li
 
 
 def wrong(findings: list[Finding]) -> set[tuple[str | None, str, str]]:
-    return {(finding.host, finding.level, finding.code) for finding in findings if finding.level != "ok"}
+    return {
+        (finding.host, finding.level, finding.code) for finding in findings if finding.level in ("error", "warning")
+    }
 
 
 def test_a_healthy_cluster_is_fit(cluster: Cluster, fake: FakeTransport) -> None:
+    fake.facts = {
+        host.name: {"interface_speed": "20000" if host in cluster.servers else "10000"} for host in cluster.hosts
+    }
     findings = look(cluster, fake)
     assert wrong(findings) == {(None, "warning", "checkouts")}  # the test's checkout is no git repository
     only_when_wrong = {"answers", "in-use", "stale-owner", "clock-sync", "leftover-mount", "selinux", "checkouts"}
@@ -43,6 +49,53 @@ def test_a_host_that_is_away_is_named_and_the_others_are_looked_at(cluster: Clus
     found = wrong(findings)
     assert {("s2", "error", "reachable"), ("c1", "error", "reachable"), ("c2", "error", "clock")} <= found
     assert any("10.0.0.2" in finding.message for finding in findings if finding.host == "s2")
+    of_s2 = {finding.code for finding in findings if finding.host == "s2" and finding.level == "not examined"}
+    assert {"root", "tools", "bricks", "leftover-brick"} <= of_s2
+    pool_wide = {finding.code: finding.level for finding in findings if finding.host is None}
+    assert {code for code in pool_wide if pool_wide[code] == "not examined"} == {
+        *("versions", "mtu", "ssh-between-clients", "shared-dir")
+    }
+
+
+@pytest.mark.parametrize("away", [("s1", "s2", "s3", "c1", "c2"), ("s1",), ("c1",)], ids=" ".join)
+def test_what_was_not_examined_is_not_called_fine(
+    cluster: Cluster, fake: FakeTransport, capsys: pytest.CaptureFixture[str], away: tuple[str, ...]
+) -> None:
+    fake.down = set(away)
+    fake.answers = {("s2", "gl_disks"): "brick_dir /b/d01/glusterlab-old\n"}
+    findings = look(cluster, fake)
+    show_check(findings, as_json=False)
+    text = capsys.readouterr().out
+    fine = {finding.code for finding in findings if finding.level == "ok" and finding.host in (None, *away)}
+    of_clients = {"ssh-between-clients", "shared-dir"}
+    every = {*OF_HOSTS, *OF_SERVERS, *OF_CLIENTS, *OF_POOL} - {"checkouts"} - (set() if "c1" in away else of_clients)
+    assert not fine & (every if "s1" in away else {*of_clients, "versions", "mtu"})
+    assert ("peer probe" in text, "remove them when" in text) == (False, "s1" not in away)
+    if len(away) == 5:
+        assert "inspected and fine" not in text
+        of_pool = {finding.code for finding in findings if finding.host is None and finding.level == "not examined"}
+        assert of_pool == {*OF_POOL} - {"checkouts", "leftover-brick"}
+    names = {"s1": "s1", "c1": "c1"}.get(away[0]) if len(away) == 1 else "c[1-2],s[1-3]"
+    assert f"not examined on {names}: " in text
+
+
+@pytest.mark.parametrize(
+    ("answers", "host", "code"),
+    [
+        ({("s2", "gl_interface"): "unexamined link-address ip is not installed\n"}, "s2", "link-address"),
+        ({("s2", "gl_disks"): "unexamined disk-health smartctl is not installed\n"}, "s2", "disk-health"),
+        ({("s1", "gl_pending"): "unread /b/d01/brick\n"}, None, "heal"),
+        ({}, "s2", "link"),
+        ({}, "s3", "disk-health"),
+    ],
+)
+def test_what_a_host_does_not_tell_is_not_examined(
+    cluster: Cluster, fake: FakeTransport, answers: dict[tuple[str, str], str], host: str | None, code: str
+) -> None:
+    fake.answers, fake.volumes = answers, {"v": FakeVolume("Distribute", ["s1:/b/d01/brick"], started=True)}
+    fake.facts = {"s3": {"disk sdb": "missing"}}
+    levels = {finding.level for finding in look(cluster, fake) if (finding.host, finding.code) == (host, code)}
+    assert levels == {"not examined"}
 
 
 @pytest.mark.parametrize(
@@ -56,6 +109,11 @@ def test_a_host_that_is_away_is_named_and_the_others_are_looked_at(cluster: Clus
 def test_why_a_host_cannot_be_connected_has_a_code(cluster: Cluster, fake: Recorder, message: str, code: str) -> None:
     fake.refused = {"s2": message}
     assert ("s2", "error", code) in wrong(look(cluster, fake))
+
+
+def test_lines_of_known_hosts_that_are_not_read_are_said(cluster: Cluster, fake: FakeTransport) -> None:
+    fake.unread = ["/root/.ssh/known_hosts line 7 (its key is damaged)"]
+    assert any(each.level == "warning" and fake.unread[0] in each.message for each in look(cluster, fake))
 
 
 def test_keys_that_are_not_checked_are_said(cluster: Cluster, fake: FakeTransport) -> None:

@@ -97,6 +97,7 @@ def test_smart_and_arrays_are_read(tmp_path: Path) -> None:
     assert check(*calls, path=tools, replaced={"/sys/class/block": tmp_path}) == [
         *("md0", "sdb", "sdc"),
         *("degraded md0 1", "syncing md0 recover", "disk_readonly sdb", "disk_state sdb offline"),
+        "unexamined disk-health smartctl gives no verdict on sdb",
         "smart sdc FAILURE PREDICTION",
     ]
 

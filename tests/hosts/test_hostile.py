@@ -4,13 +4,16 @@ The bash finds no program at all: what it would start is recorded instead, word 
 """
 
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
+from glusterlab.hosts import transport
 from glusterlab.hosts.pool import Pool
 from glusterlab.run import runner
 from glusterlab.run.plan import check_campaign
@@ -18,9 +21,12 @@ from glusterlab.run.validity import Judgement
 from glusterlab.spec import Campaign, Cluster
 from glusterlab.spec.cluster import Backing, Host, Ssh
 from glusterlab.store.campaign import RawStore
+from tests.hang import no_hang
 from tests.hosts.conftest import Recorder
 from tests.pools import pool_data
 from tests.run.test_runner import CAMPAIGN as ORDINARY
+
+pytestmark = pytest.mark.security
 
 SANDBOX = r"""
 command_not_found_handle() { record "$@"; }
@@ -166,5 +172,36 @@ def test_a_campaign_cannot_turn_a_tool_on_other_files(tool: str, option: str) ->
     workload = {"tool": tool, "operations": ["read"], "file_size": "1 MiB", **SIZES[tool], "options": [option]}
     with pytest.raises(PydanticCustomError, match="expected"):
         check_campaign(Campaign.model_validate({**CAMPAIGN, "workloads": [workload]}))
-    for harmless in ("-I", "-+d") if tool == "iozone" else ("--record-size", "64", "--fsync", "Y"):
+    for harmless in ("-I", "-+D") if tool == "iozone" else ("--record-size", "64", "--fsync", "Y"):
         assert Campaign.model_validate({**CAMPAIGN, "workloads": [{**workload, "options": [harmless]}]})
+
+
+class Flood:
+    """A channel on which both outputs never end."""
+
+    closed = eof_received = False
+
+    def recv_ready(self) -> bool:
+        return True
+
+    def recv(self, size: int) -> bytes:
+        return bytes(size)
+
+    def exit_status_ready(self) -> bool:
+        return False
+
+    recv_stderr_ready, recv_stderr = recv_ready, recv
+
+    def settimeout(self, _: float) -> None: ...
+
+    def shutdown_write(self) -> None: ...
+
+
+def test_a_host_that_floods_its_channel_ends_at_the_deadline_or_when_it_is_too_much() -> None:
+    with patch.object(transport, "MAX_RECEIVED", 1 << 40), no_hang(10):
+        outcome = transport._converse(Flood(), b"", time.monotonic() + 0.01, transport.Stop())
+    assert (outcome.exit_code, outcome.lost) == (None, False)
+    with patch.object(transport, "MAX_RECEIVED", 1 << 20), no_hang(10):
+        outcome = transport._converse(Flood(), b"", time.monotonic() + 1000, transport.Stop())
+    assert outcome.stderr == b"expected at most 1,048,576 bytes of output, the host sent more: see what runs there"
+    assert (outcome.exit_code, outcome.stdout) == (None, b"")

@@ -23,6 +23,8 @@ from tests.hosts.conftest import Recorder
 from tests.hosts.shell import ALONE, STATES, bash, report
 from tests.pools import pool_data
 
+pytestmark = pytest.mark.security
+
 
 def cluster_of(*names: str) -> Cluster:
     *servers, client = ({"name": name} for name in names)
@@ -180,6 +182,7 @@ def test_a_host_is_locked_given_back_and_replaced_by_its_text(place: Path) -> No
     assert take(place, "first $(id)") == (0, "")
     assert take(place, "second") == take(place, "second", "somebody else") == (3, "first $(id)\n")
     give_back(place, "second")
+    assert take(place, "second") == (3, "first $(id)\n")
     assert take(place, "second", "first $(id)") == (0, "")
     assert take(place, "third") == (3, "second\n")
     give_back(place, "second")

@@ -11,6 +11,8 @@ import pytest
 
 from tests.hosts.shell import bash, call
 
+pytestmark = pytest.mark.security
+
 POINT = "/mnt/gl/volume-1"
 
 
@@ -41,6 +43,22 @@ def test_no_mount_is_said_and_one_that_is_well_is_left_alone(tmp_path: Path) -> 
     assert call("gl_mount_state", tmp_path, 1).stdout == "mount none\n"
     done = bash(mounted("echo ok") + f"gl_mount s1 volume-1 {POINT} ''")
     assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "there", ["s1:/volume-2 fuse.glusterfs", "s9:/volume-1 fuse.glusterfs", "s1:/volume-1 nfs4", "/dev/sdb1 xfs"]
+)
+def test_what_else_is_mounted_at_the_mount_point_is_refused_and_left_alone(there: str) -> None:
+    text = mounted("echo ok").replace("s1:/volume-1 fuse.glusterfs", there)
+    done = bash(f"{text}gl_mount s1 volume-1 {POINT} ''")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"expected s1:/volume-1 at {POINT}, found '{there}'" in done.stderr
+
+
+def test_a_volume_that_is_mounted_and_does_not_answer_is_no_mount() -> None:
+    dead = mounted("return 1") + "there=; mount() { there=1; }\n"
+    done = bash(f"{dead}gl_mount s1 volume-1 {POINT} ''")
+    assert (done.returncode, "is mounted at /mnt/gl/volume-1, but does not answer" in done.stderr) == (1, True)
 
 
 def test_a_mount_that_does_not_answer_is_taken_away_by_ending_its_client_and_mounted_again() -> None:

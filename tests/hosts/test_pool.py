@@ -18,6 +18,7 @@ import paramiko
 import pytest
 
 from glusterlab.errors import CommandError, HostError, StoppedError
+from glusterlab.hosts import known_hosts
 from glusterlab.hosts import transport as module
 from glusterlab.hosts.pool import Command, CommandResult, Pool, Results
 from glusterlab.hosts.transport import FabricTransport, Outcome, Stop, ssh_options
@@ -25,9 +26,10 @@ from glusterlab.spec.cluster import Host, Ssh
 from tests.hosts import sshd
 from tests.hosts.shell import is_running
 
-pytestmark = pytest.mark.skipif(
-    sshd.SSHD is None or os.geteuid() != 0, reason="needs root and OpenSSH's sshd to start one on loopback"
-)
+pytestmark = [
+    pytest.mark.security,
+    pytest.mark.skipif(sshd.SSHD is None or os.geteuid() != 0, reason="needs root and OpenSSH's sshd for a loopback"),
+]
 
 ALPHA, BETA = Host(name="alpha"), Host(name="beta")
 
@@ -151,6 +153,17 @@ def test_an_unknown_and_a_changed_host_key_are_refused(server: sshd.LoopbackSshd
     assert "is not the one in known_hosts" in refusal(config, text)
 
 
+def test_the_host_key_of_a_jump_host_is_checked_too(server: sshd.LoopbackSshd, tmp_path: Path) -> None:
+    text, known = server.ssh_config.read_text(), str(server.folder / "known_hosts")
+    rules = text.partition("\n")[2]
+    gate = f"{text}  ProxyJump gate\nHost gate\n  User root\n"
+    assert "127.0.0.1 port" in refusal(tmp_path / "config", gate + rules.replace(known, str(tmp_path / "none")))
+    (tmp_path / "config").write_text(gate + rules)
+    pool = Pool([ALPHA], FabricTransport(ssh_config=tmp_path / "config", user="root"))
+    assert pool.connect() == {}
+    pool.close()
+
+
 def test_a_refused_login_and_an_unreachable_host_name_the_address(server: sshd.LoopbackSshd, tmp_path: Path) -> None:
     config = tmp_path / "ssh_config"
     text = server.ssh_config.read_text().replace("user_key", "host_key")
@@ -177,30 +190,13 @@ def test_files_of_ssh_are_read_once_for_many_hosts(tmp_path: Path) -> None:
     )
     with (
         patch.object(paramiko.SSHConfig, "parse", autospec=True, side_effect=paramiko.SSHConfig.parse) as parse,
-        patch.object(paramiko.HostKeys, "load", autospec=True, side_effect=paramiko.HostKeys.load) as load,
+        patch.object(known_hosts, "read_lines", side_effect=known_hosts.read_lines) as load,
     ):
         through = FabricTransport(ssh_config=tmp_path / "ssh_config", user="root")
         connections = [through._new_connection(host) for host in hosts]
     assert (parse.call_count, load.call_count) == (1, 1)
     assert [(made.host, made.port) for made in connections] == [(h.address, 2000 + n) for n, h in enumerate(hosts)]
     assert {len(made.config.base_ssh_config.get_hostnames()) for made in connections} == {41}
-
-
-def test_keys_of_known_hosts_are_those_of_the_host_and_port(tmp_path: Path) -> None:
-
-    keys = [paramiko.ECDSAKey.generate() for _ in range(3)]
-    hashed = paramiko.HostKeys.hash_host("gl-s02")
-    names = ("gl-s01,[gl-s01]:2022", hashed, "other")
-    lines = [f"{name} {key.get_name()} {key.get_base64()}\n" for name, key in zip(names, keys, strict=True)]
-    (tmp_path / "known_hosts").write_text("".join(lines))
-    for port, name, expected in ((22, "gl-s01", keys[0]), (2022, "gl-s01", keys[0]), (22, "gl-s02", keys[1])):
-        config = tmp_path / "ssh_config"
-        config.write_text(f"Host *\n  Port {port}\n  UserKnownHostsFile {tmp_path}/known_hosts\n")
-        made = FabricTransport(ssh_config=config, user="root")._new_connection(Host(name=name))
-        where = name if port == 22 else f"[{name}]:{port}"
-        known = made.client.get_host_keys()
-        assert list(known) == [where]
-        assert known.check(where, expected)
 
 
 def test_an_ssh_config_that_cannot_be_read_is_named(tmp_path: Path) -> None:

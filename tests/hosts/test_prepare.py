@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from glusterlab.spec import Cluster, dump_yaml
 from glusterlab.spec.cluster import Backing, Host
 from tests.hosts.shell import bash
 from tests.pools import HARDWARE, pool_data
+
+pytestmark = pytest.mark.security
 
 SIZE = 400 << 20
 """mkfs.xfs takes no less than 300 MiB."""
@@ -72,13 +75,21 @@ OURS = f"type xfs\nlabel {label_of('jbod', '/bricks/d1')}\nsignature xfs\n"
         (BLANK, "make", "make", "looks blank"),
         (BLANK + "data yes", "refused", "wipe", "is not blank"),
         (BLANK + "signature ext4 u l\ntype ext4", "refused", "wipe", "is not blank"),
-        (BLANK + "pttype gpt\npartition sdb1 512", "refused", "wipe", "is not blank"),
+        (BLANK + "pttype gpt\nchild sdb1 part 512 -", "refused", "wipe", "is not blank"),
+        (BLANK + "pttype gpt\nchild sdb1 part 512 ext4", "refused", "wipe", "is not blank"),
+        (BLANK + "pttype gpt\nchild sdb1 part 512 btrfs", "refused", "refused", "sdb1 belongs to Btrfs"),
+        (BLANK + "pttype dos\nchild sdb5 part 512 LVM2_member", "refused", "refused", "wipefs -a /dev/sdb5"),
+        (BLANK + "pttype dos\nchild sdb1 part 512 zfs_member\nchild sdb9 part 9 -", "refused", "refused", "to ZFS"),
+        (BLANK + "pttype dos\nchild sdb1 part 512 ?", "refused", "refused", "sdb1 could not be examined"),
+        (BLANK + "pttype dos\nchild sdb1 part 512 dos", "refused", "refused", "partition table of its own"),
+        (BLANK + "no_table yes\nsignature gpt", "refused", "refused", "partition table that could not be read"),
+        (BLANK + "unread lsblk: no such command", "refused", "refused", "lsblk: no such command"),
         (BLANK + "type xfs\nlabel theirs", "refused", "wipe", "is not blank"),
         (BLANK + OURS, "mount", "mount", "was made by glusterlab"),
         (BLANK + "mounted /", "refused", "refused", "is mounted at /"),
         (BLANK + OURS + "mounted /srv/elsewhere", "refused", "refused", "is mounted at /srv/elsewhere"),
         (BLANK + "swap /dev/sdb", "refused", "refused", "swap"),
-        (BLANK + "holder dm-0", "refused", "refused", "is part of dm-0"),
+        (BLANK + "holder dm-0 (crypt: ext4)", "refused", "refused", "is part of dm-0 (crypt: ext4)"),
         (BLANK + "read_only yes", "refused", "refused", "read-only"),
         (BLANK + "point_is not empty", "refused", "refused", "/bricks/d1 is not empty"),
         (BLANK + "type linux_raid_member", "refused", "refused", "belongs to mdadm"),
@@ -187,10 +198,13 @@ def test_blank_devices_are_made_and_mounted_once(tmp_path: Path, loop: Loop) -> 
 
 
 PARTITION = bytes([0, 0, 2, 0, 0x83, 0, 0, 0]) + (2048).to_bytes(4, "little") + (4096).to_bytes(4, "little")
+_CHECKED = b"\x20\0\0\0LVM2 001".ljust(492, b"A")  # by CRC-32 that begins with 0xF597A6CF
+_SUM = zlib.crc32(_CHECKED, 0xF597A6CF ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
+LVM = b"LABELONE\1\0\0\0\0\0\0\0" + _SUM.to_bytes(4, "little") + _CHECKED
 CONTENTS = {
     "ext4": {},
     "partitions": {446: PARTITION, 510: b"\x55\xaa"},
-    "LVM": {512: b"LABELONE\1\0\0\0\0\0\0\0\0\0\0\0\x20\0\0\0LVM2 001" + b"A" * 32},
+    "LVM": {512: LVM},
     "deep data": {SIZE // 2 + (3 << 20): b"precious" * (2 << 17)},
     "only line ends": {3 << 20: b"\n" * 4096},
 }
@@ -226,7 +240,58 @@ def test_a_device_in_use_is_refused_whatever_the_file_says(tmp_path: Path, loop:
     run("mount", device, tmp_path / "bricks" / "other")
     cluster = cluster_of(tmp_path, [device], wipe=True)
     found = prepare.look(pool_of(cluster), cluster)
-    assert [(each.action, each.why) for each in found] == [("refused", f"is mounted at {tmp_path}/bricks/other")]
+    advice = "unmount it if nobody needs it there"
+    assert [(each.action, each.why) for each in found] == [
+        ("refused", f"is mounted at {tmp_path}/bricks/other: {advice}")
+    ]
+
+
+EXTENDED = bytes([0, 0, 2, 0, 5, 0, 0, 0]) + (8192).to_bytes(4, "little") + (8192).to_bytes(4, "little")
+MEMBERS = {
+    "loop{}p1 belongs to LVM": {(1 << 20) + 512: LVM},
+    "loop{}p5 belongs to Btrfs": {(5 << 20) + 65600: b"_BHRfS_M", (5 << 20) + 65672: (2).to_bytes(8, "little")},
+}
+
+
+@needs_root
+@pytest.mark.parametrize("known", [True, False], ids=["known to the kernel", "in the table alone"])
+@pytest.mark.parametrize("member", MEMBERS)
+def test_a_member_in_a_partition_is_refused_whatever_the_file_says(
+    tmp_path: Path, loop: Loop, member: str, known: bool
+) -> None:
+    device, other = loop("a"), loop("b")
+    for each, contents in ((device, MEMBERS[member]), (other, {})):
+        with Path(each).open("r+b") as file:
+            for place, data in {446: PARTITION + EXTENDED, 510: b"\x55\xaa", **contents}.items():
+                file.seek(place)
+                file.write(data)
+            for place, data in ((446, PARTITION), (510, b"\x55\xaa")):  # the logical partition's own table
+                file.seek((4 << 20) + place)
+                file.write(data)
+        if known:
+            run("partx", "--update", each)
+    cluster = cluster_of(tmp_path, [device, other], wipe=True)
+    found = prepare.look(pool_of(cluster), cluster)
+    if known:
+        run("partx", "--delete", device)
+        run("partx", "--delete", other)
+    assert [each.action for each in found] == ["refused", "wipe"]
+    assert member.format(device.removeprefix("/dev/loop")) in found[0].why
+
+
+@needs_root
+def test_a_disk_that_changed_its_name_is_not_touched(
+    tmp_path: Path, loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, texts = cluster_of(tmp_path, [loop("a")]), script.library
+    serial = 'lsblk() {{ command lsblk "$@" | sed "s/SERIAL=\\"\\"/SERIAL=\\"{}\\"/"; }}'
+    monkeypatch.setattr(script, "library", lambda *more: f"{texts(*more)}\n{serial.format('WD-1')}\n")
+    found = prepare.look(pool_of(cluster), cluster)
+    assert found[0].serial == "WD-1"
+    monkeypatch.setattr(script, "library", lambda *more: f"{texts(*more)}\n{serial.format('WD-2')}\n")
+    with pytest.raises(CommandError, match=r"is another disk than the one shown.*WD-1.*WD-2"):
+        prepared(pool_of(cluster), cluster, found)
+    assert not (tmp_path / "bricks").exists()
 
 
 @needs_root
@@ -350,5 +415,5 @@ def test_a_look_needs_servers_only_work_all_hosts(tmp_path: Path, loop: Loop, co
     assert "looks blank" in shown.stdout
     assert "looking at 1 device\n" in shown.stderr
     refused = command(cluster, "--yes", away="c1")
-    assert (refused.exit_code, "c1: not reachable" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "c1: not reachable" in refused.stderr) == (3, True)
     assert not prepare.look(pool_of(cluster), cluster)[0].facts.get("type")

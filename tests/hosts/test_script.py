@@ -18,6 +18,8 @@ from glusterlab.hosts import script
 from glusterlab.hosts.fake import write_part
 from tests.hosts.shell import ALONE, STATES, bash, call, report, result
 
+pytestmark = pytest.mark.security
+
 
 def test_any_bytes_pass_and_are_never_taken_for_the_report(tmp_path: Path) -> None:
     inner = write_part("inner", "x", 3) + b"part \n\n\xff\x00"
@@ -230,6 +232,27 @@ def test_hostile_outputs_are_refused() -> None:
         probe.read_outputs(script.Part(0, buffer.getvalue()), "c1")
     with pytest.raises(HostError, match="did not arrive whole"):
         probe.read_outputs(script.Part(0, b"no tar"), "c1")
+
+
+@pytest.mark.parametrize("name", [".profile", "out/.hidden", "out/..", ".."])
+def test_outputs_with_hidden_names_or_names_that_lead_away_are_refused(name: str) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo(name), io.BytesIO())
+    with pytest.raises(HostError, match="expected output files with names of their own"):
+        probe.read_outputs(script.Part(0, buffer.getvalue()), "c1")
+
+
+def test_more_output_than_is_kept_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "MAX_OUTPUT_BYTES", 5)
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name in ("one", "two"):
+            member = tarfile.TarInfo(name)
+            member.size = 3
+            archive.addfile(member, io.BytesIO(b"abc"))
+    with pytest.raises(HostError, match="more than 5 bytes of output"):
+        probe.read_outputs(script.Part(0, buffer.getvalue()), "c1")
 
 
 def test_a_checkout_is_packed_without_its_history(tmp_path: Path) -> None:

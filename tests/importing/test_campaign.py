@@ -21,7 +21,7 @@ from glusterlab.run.status import campaign_status
 from glusterlab.run.validity import judge_imported
 from glusterlab.run.verify import verify
 from glusterlab.spec import load_campaign, load_cluster, load_yaml
-from glusterlab.store.campaign import RawStore
+from glusterlab.store.campaign import RawStore, work_folder
 from glusterlab.store.imported import read_sample
 from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tables import build as tables
@@ -148,7 +148,7 @@ def test_a_name_is_never_taken_twice(project: Path, mine: Path) -> None:
     mine.mkdir()
     (mine / "notes.txt").touch()
     result = run(*PATTERN)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "found one with files in it; choose another name for the campaign, or move that folder away" in result.stderr
 
 
@@ -274,11 +274,11 @@ def test_lost_samples_are_missing(mine: Path) -> None:
     shown = command("status", "raw/mine")
     assert shown.exit_code == 1
     assert "1 of 3 samples valid" in shown.stdout
-    assert "2 samples that MANIFEST.sha256 lists are not there: cells/tally-read-" in shown.stderr
+    assert "/sample-02 is lost. Raw files are never edited: restore them from a copy" in shown.stderr
     (mine / MANIFEST).unlink()
     shown = command("status", "raw/mine")
-    assert shown.exit_code == 1
-    assert "expected the list of the imported files, found none; restore it from a copy" in shown.stderr
+    assert shown.exit_code == 3
+    assert "expected a list of all files, found none; restore it from a copy" in shown.stderr
 
 
 def test_two_imports_at_once_do_not_mix_and_an_error_in_the_middle_leaves_nothing(
@@ -287,7 +287,7 @@ def test_two_imports_at_once_do_not_mix_and_an_error_in_the_middle_leaves_nothin
     put("x/4w/write.txt", line())
     with RawStore.whole(project / "raw" / "mine", specifications={"campaign.yaml": ""}, environment={}):
         result = run(*PATTERN)
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "is in use by process" in result.stderr
 
     def full(*_: object, **__: object) -> None:
@@ -295,7 +295,7 @@ def test_two_imports_at_once_do_not_mix_and_an_error_in_the_middle_leaves_nothin
 
     shutil.rmtree(project / "raw")
     monkeypatch.setattr("glusterlab.importing.campaign.judge_imported", full)
-    assert run(*PATTERN).exit_code == 1
+    assert run(*PATTERN).exit_code == 3
     assert list((project / "raw").iterdir()) == []
 
 
@@ -334,6 +334,27 @@ def test_a_kill_leaves_nothing_half_and_the_next_import_cleans_up(project: Path,
     assert run(*PATTERN).exit_code == 0
     assert [path.name for path in (project / "raw").iterdir()] == ["mine"]
     assert verify(project / "raw" / "mine") == []
+
+
+@pytest.mark.parametrize("suffix", ["import", "partial", "fetch"])
+def test_a_folder_of_the_users_own_is_left_alone(project: Path, put: Put, suffix: str) -> None:
+    put("x/4w/write.txt", line())
+    work, theirs = project / "raw" / f".mine.{suffix}", project / "theirs"
+    (theirs / "deep").mkdir(parents=True)
+    (theirs / "deep" / "thesis.txt").write_text("years")
+    for make in (lambda: shutil.copytree(theirs, work), lambda: work.symlink_to(theirs)):
+        work.parent.mkdir(exist_ok=True)
+        make()
+        taken = work_folder(project / "raw" / "mine", suffix)
+        with pytest.raises(RawStoreError, match=rf"\.mine\.{suffix}: was not made .* file \.glusterlab in it"), taken:
+            pytest.fail("it was taken")
+        if suffix == "import":
+            refused = run("--as", "mine", *PATTERN)
+            assert (refused.exit_code, ".mine.import: " in refused.output) == (3, True)
+        assert (work / "deep" / "thesis.txt").read_text() == "years"
+        if not work.is_symlink():
+            shutil.rmtree(work)
+    assert sorted(path.name for path in theirs.rglob("*")) == ["deep", "thesis.txt"]
 
 
 def test_the_same_folder_makes_the_same_cells(project: Path, mine: Path) -> None:

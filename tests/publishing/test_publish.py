@@ -29,7 +29,10 @@ CELLS = (
 )
 SAMPLE = f"cells/{CELLS[1]}"
 
-pytestmark = pytest.mark.skipif(not REFERENCE.is_dir(), reason="the reference campaign is not here")
+pytestmark = [
+    pytest.mark.security,
+    pytest.mark.skipif(not REFERENCE.is_dir(), reason="the reference campaign is not here"),
+]
 
 Campaign = Callable[..., Path]
 
@@ -216,6 +219,16 @@ def test_a_damaged_campaign_is_not_laundered_nor_another_one_made(own: Path, tmp
     with pytest.raises(RawStoreError, match="is not intact"):
         publish(own, tmp_path / "copy")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own"]
+
+
+@pytest.mark.parametrize("name", ["log.txt", "cells/more", "dangling"])
+def test_a_link_out_of_the_campaign_is_not_followed(own: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "private").write_text("a key\n")
+    (own / name).unlink(missing_ok=True)
+    (own / name).symlink_to({"log.txt": tmp_path / "private", "cells/more": tmp_path}.get(name, tmp_path / "none"))
+    with pytest.raises(RawStoreError, match=f"{name}: a link out of the campaign"):
+        publish(own, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
 
 
 def test_nothing_is_overwritten_or_written_into_the_campaign(own: Path, tmp_path: Path) -> None:

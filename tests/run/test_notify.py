@@ -162,7 +162,7 @@ def test_a_command_gets_variables_and_json_without_secrets(tmp_path: Path, monke
     lines = [line for line in environment.splitlines() if line.startswith("GLUSTERLAB_")]
     message = json.loads(data)["message"]
     assert message.startswith("campaign night: the run failed after 61 s: s1: https://")
-    assert {"GLUSTERLAB_OUTCOME=failed", "GLUSTERLAB_EXIT_CODE=1", "GLUSTERLAB_VALID="} <= {*lines}
+    assert {"GLUSTERLAB_OUTCOME=failed", "GLUSTERLAB_EXIT_CODE=3", "GLUSTERLAB_VALID="} <= {*lines}
     assert f"GLUSTERLAB_MESSAGE={message}" in lines
     assert SECRET not in environment + data
 
@@ -217,7 +217,7 @@ def test_a_run_tells_how_it_came_out_and_comes_out_so(folder: Path, server: Serv
 
 @pytest.mark.parametrize(
     ("error", "code", "outcome"),
-    [(HostError("does not answer", host="s1"), 1, "failed"), (KeyboardInterrupt(), 130, "stopped")],
+    [(HostError("does not answer", host="s1"), 3, "failed"), (KeyboardInterrupt(), 130, "stopped")],
 )
 def test_a_run_that_fails_or_is_stopped_says_so(
     folder: Path, server: Server, error: BaseException, code: int, outcome: str

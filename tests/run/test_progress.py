@@ -122,7 +122,7 @@ def test_what_cannot_be_written_ends_no_run(tmp_path: Path) -> None:
 
 def test_an_error_of_the_suite_is_called_so_and_a_second_signal_is_a_stop() -> None:
     bug = Ending.of_error("night", Path("raw/night"), ZeroDivisionError("a bug"), 1.0)
-    assert (bug.outcome, bug.exit_code) == ("failed", 1)
+    assert (bug.outcome, bug.exit_code) == ("failed", 3)
     assert bug.message.endswith("an error of the suite: ZeroDivisionError: a bug")
     stopped = Ending.of_error("night", Path("raw/night"), KeyboardInterrupt(), 1.0)
     assert (stopped.outcome, stopped.exit_code) == ("stopped", 130)

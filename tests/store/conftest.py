@@ -12,7 +12,8 @@ from glusterlab.run.validity import judge
 from glusterlab.spec.cell import Cell, Layout
 from glusterlab.spec.cluster import ScaleModel
 from glusterlab.store.campaign import RawStore, Sample, SampleWriter, Window
-from glusterlab.store.files import dump_json
+from glusterlab.store.files import dump_json, file_digest
+from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.store.records import BrickHealth, CommandRecord, DropCaches, Health
 from tests.packed import make_plain
 
@@ -68,35 +69,45 @@ def sadf_text(host: str, start: float = START, end: float = END) -> str:
     return "\n".join(lines) + "\n"
 
 
+def began(writer: SampleWriter) -> float:
+    """When a sample was measured: after all that its campaign has."""
+    return START + 100 * len(list(writer.folder.parents[1].glob("*/sample-*")))
+
+
 def fill(writer: SampleWriter, cell: Cell) -> None:
+    # no two results are the same to the byte
+    blank = b"\n" * writer.number
     if cell.tool == "iozone":
-        report = (DATA / "iozone" / f"cluster-{cell.operation}.txt").read_bytes()
+        report = (DATA / "iozone" / f"cluster-{cell.operation}.txt").read_bytes() + blank
         lines = [f"{CLIENTS[n % 3]} /mnt/v/d/w{n + 1:02d} iozone\n" for n in range(cell.workers)]
         fill_around(writer, cell, {"stdout.txt": report, "clients": "".join(lines)})
     else:
         folder = DATA / "smallfile" / cell.operation
-        fill_around(writer, cell, {name: (folder / name).read_bytes() for name in ("stdout.txt", "output.json")})
+        files = {name: (folder / name).read_bytes() + blank for name in ("stdout.txt", "output.json")}
+        fill_around(writer, cell, files)
 
 
 def fill_around(writer: SampleWriter, cell: Cell, workload: Mapping[str, str | bytes]) -> None:
     """What a tool wrote, and evidence around it that holds nothing against the sample."""
-    record = CommandRecord(argv=[cell.tool], host="client01", start=START, end=END, exit_code=0, deadline_s=600)
+    start = began(writer)
+    end = start + END - START
+    record = CommandRecord(argv=[cell.tool], host="client01", start=start, end=end, exit_code=0, deadline_s=600)
     writer.write("workload/command.json", dump_json(record.model_dump(mode="json")))
     for name, data in workload.items():
         writer.write(f"workload/{name}", data)
     writer.write("workload/stderr.txt", "")
     for host in (*SERVERS, *CLIENTS):
-        writer.write(f"telemetry/{host}.csv.xz", lzma.compress(sadf_text(host).encode()))
+        writer.write(f"telemetry/{host}.csv.xz", lzma.compress(sadf_text(host, start, end).encode()))
     for moment in ("before", "after"):
         writer.write(f"gluster/{moment}/health.json", dump_json(make_health(moment).model_dump(mode="json")))
-    writer.log("client01", cell.tool, START, END, 0)
+    writer.log("client01", cell.tool, start, end, 0)
 
 
 def finish(writer: SampleWriter, cell: Cell) -> Sample:
     verdict = judge(writer.folder, cell, SERVERS, CLIENTS)
     return writer.finish(
         verdict.reasons,
-        window=Window(start=START, end=END),
+        window=Window(start=began(writer), end=began(writer) + END - START),
         phases={"workload": END - START},
         exit_code=0,
         disks=24,
@@ -132,6 +143,12 @@ def make_store(path: Path) -> RawStore:
     return RawStore.create(
         path, campaign_yaml="schema_version: 1\n", cluster_yaml=CLUSTER_YAML, environment={"hosts": facts}
     )
+
+
+def relist(root: Path, name: str) -> None:
+    """What someone does who edits a file and its line in the manifest."""
+    digests = Manifest.read(root).digests
+    (root / MANIFEST).write_text(Manifest({**digests, name: file_digest(root / name)}).text)
 
 
 def begin(store: RawStore) -> SampleWriter:

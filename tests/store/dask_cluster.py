@@ -24,13 +24,13 @@ class DaskCluster:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int = 2) -> Iterator[DaskCluster]:
-    """Start it in a new folder, and end it whatever happens."""
+def cluster(folder: Path, workers: int = 2, *tls: str) -> Iterator[DaskCluster]:
+    """Start it in a new folder, and end it whatever happens; `tls`: options of scheduler and workers."""
     folder.mkdir(exist_ok=True)
     file = folder / "scheduler.json"
     # a dead worker is noticed at once by its closed connection
     environment = {**os.environ, "DASK_DISTRIBUTED__WORKER__DAEMON": "False"}
-    common = ["--scheduler-file", str(file), "--host", "127.0.0.1", "--no-dashboard"]
+    common = ["--scheduler-file", str(file), "--host", "127.0.0.1", "--no-dashboard", *tls]
     with ExitStack() as stack, (folder / "dask.log").open("wb") as log:
 
         def start(kind: str, *words: str) -> subprocess.Popen[bytes]:

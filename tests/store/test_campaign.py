@@ -7,8 +7,10 @@ import os
 import random
 import signal
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -19,6 +21,8 @@ from glusterlab.store.campaign import RawStore, Sample
 from glusterlab.store.files import dump_json, read_json, write_atomically
 from glusterlab.store.manifest import MANIFEST, Manifest
 from tests.store.conftest import add_sample, begin, fill, make_cell, make_store
+
+CAMPAIGN = "glusterlab.store.campaign"
 
 
 def test_a_campaign_appears_whole_and_is_not_overwritten(new_store: RawStore) -> None:
@@ -95,7 +99,7 @@ def test_a_left_partial_sample_is_not_written_over(new_store: RawStore) -> None:
     begin(new_store)
     with pytest.raises(RawStoreError, match="interrupted run"):
         begin(new_store)
-    assert sorted(finding.code for finding in verify(new_store.path)) == ["leftover-partial", "unlisted-sample"]
+    assert [finding.code for finding in verify(new_store.path)] == ["leftover-partial"]
 
 
 def _write_for_ever(path: Path) -> None:
@@ -149,6 +153,51 @@ def test_a_full_disk_is_named_with_advice(new_store: RawStore, tmp_path: Path, m
         write_atomically(tmp_path / "absent" / "file", "x")
 
 
+@pytest.mark.security
+def test_what_appears_is_on_the_disk_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsync = os.fsync
+    done: list[tuple[str, str]] = []
+
+    def named(to_be: Callable[[Path, Path], Path]) -> Callable[[Path, Path], Path]:
+        def name(path: Path, target: Path) -> Path:
+            done.append(("named", str(path)))
+            return to_be(path, target)
+
+        return name
+
+    def note(descriptor: int) -> None:
+        done.append(("synced", str(Path(f"/proc/self/fd/{descriptor}").readlink())))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    monkeypatch.setattr(Path, "rename", named(Path.rename))
+    monkeypatch.setattr(Path, "replace", named(Path.replace))
+    small = tmp_path / "raw" / "small"
+    small.parent.mkdir()
+    store, cell = make_store(small), make_cell()
+    sample = small / "cells" / cell.id / "sample-01"
+    add_sample(store, cell)
+    partial = sample.with_name(".sample-01.partial")
+    files = [partial / each.relative_to(sample) for each in sample.rglob("*") if each.name != "sample.json"]
+    temporary = [partial / ".sample.json.tmp", sample.parent / ".cell.json.tmp", small / ".MANIFEST.sha256.tmp"]
+    appeared = done.index(("named", str(partial)))
+    assert {("synced", str(each)) for each in [partial, *files, *temporary[:2]]} <= {*done[:appeared]}
+    for each in temporary:
+        last = len(done) - 1 - done[::-1].index(("named", str(each)))
+        assert done.index(("synced", str(each))) < last < done.index(("synced", str(each.parent)), last)
+    assert done.index(("synced", str(sample.parent)), appeared) < done.index(("named", str(temporary[2])), appeared)
+
+
+@pytest.mark.security
+def test_a_campaign_that_appears_whole_is_on_the_disk_first(tmp_path: Path) -> None:
+    synced: list[Path] = []
+    path = tmp_path / "copy"
+    whole = RawStore.whole(path, specifications={"campaign.yaml": ""}, environment={})
+    with patch(f"{CAMPAIGN}.sync_below", synced.append), patch(f"{CAMPAIGN}.sync", synced.append), whole as store:
+        assert synced == []
+    assert synced == [store.path, tmp_path]
+
+
 def test_json_is_stored_sorted_and_newer_versions_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(dump_json({"z": 1, "schema_version": 2}))
@@ -177,7 +226,7 @@ def test_a_cell_that_came_back_keeps_its_digests_after_a_kill(campaign: Path) ->
     (campaign / "aside" / cell / name).write_text("changed meanwhile")
     # killed after the rename, before the manifest knew of it
     (campaign / "aside" / cell).rename(campaign / "cells" / cell)
-    RawStore.open(campaign).recover()
+    RawStore.open(campaign, damaged=True).recover()
     changed = {finding.path for finding in verify(campaign) if finding.code == "changed-file"}
     assert f"cells/{cell}/{name}" in changed
 

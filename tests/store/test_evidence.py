@@ -13,10 +13,10 @@ from glusterlab.parse import parse, write_lines
 from glusterlab.run.verify import verify
 from glusterlab.store import evidence
 from glusterlab.store.campaign import RawStore
-from glusterlab.store.digests import check_raw
+from glusterlab.store.digests import CHANGED, LOST, compare_raw
 from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tables import build
-from tests.packed import digests_of, make_plain
+from tests.packed import digests_of, hungry, make_plain
 from tests.store.conftest import add_sample, make_cell
 
 SAMPLE = f"cells/{make_cell().id}/sample-01"
@@ -61,7 +61,7 @@ def test_a_packed_file_is_parsed_by_its_own_path(packed: Path, campaign: Path) -
     plain = [record.to_json().replace(str(campaign), str(packed)) for record in parse(campaign / name)]
     assert found == plain
     lines: list[str] = []
-    assert write_lines([packed / name], lambda text: lines.extend(text.splitlines()), print)
+    assert write_lines([packed / name], lambda text: lines.extend(text.splitlines()), print) == 0
     assert lines == plain
     with pytest.raises(ParseError, match=r"cannot be read|No such file"):
         list(parse(packed / SAMPLE / "telemetry" / "nobody.csv.xz"))
@@ -87,6 +87,17 @@ def test_packing_is_deterministic(packed: Path, tmp_path: Path) -> None:
         evidence.pack(tmp_path / "sample")
 
 
+@pytest.mark.security
+def test_what_a_link_leads_to_is_not_packed(tmp_path: Path) -> None:
+    (tmp_path / "private").write_text("a key\n")
+    (tmp_path / "sample" / "workload").mkdir(parents=True)
+    link = tmp_path / "sample" / "workload" / "log.txt"
+    link.symlink_to(tmp_path / "private")
+    with pytest.raises(RawStoreError, match=r"log\.txt: a link out of the campaign"):
+        evidence.pack(tmp_path / "sample")
+    assert link.is_symlink()
+
+
 def test_more_evidence_than_is_read_again_stays_plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "log.txt").write_text("x" * 10_000)
     monkeypatch.setattr(evidence, "MAX_BYTES", 9_000)
@@ -109,21 +120,18 @@ def test_a_kill_while_packing_loses_that_sample_alone(new_store: RawStore, step:
 
 
 def test_an_archive_is_read_again_only_when_it_was_touched_and_its_changes_are_noticed(packed: Path) -> None:
-    digest, known = check_raw(packed, {})
-    assert set(known) == set(Manifest.read(packed).digests)
+    known, wrong = compare_raw(packed, {})
+    assert (wrong, known[ARCHIVE].count(" ")) == ({}, 4)
     with patch("glusterlab.store.digests.member_digests", return_value={}) as read:
-        assert check_raw(packed, known) == (digest, known)
+        assert compare_raw(packed, known) == (known, {})
         assert read.mock_calls == []
         (packed / ARCHIVE).touch()
-        with pytest.raises(RawStoreError, match="not as MANIFEST"):
-            check_raw(packed, known)
+        assert set(compare_raw(packed, known)[1].values()) == {LOST}
     assert read.mock_calls == [call(packed / ARCHIVE)]
     _rewrite(packed / ARCHIVE, {"log.txt": b"other"})
-    with pytest.raises(RawStoreError, match=r"not as MANIFEST.sha256 has it: .*log.txt"):
-        check_raw(packed, known)
+    assert compare_raw(packed, known)[1] == {f"{SAMPLE}/log.txt": CHANGED}
     (packed / ARCHIVE).unlink()
-    with pytest.raises(RawStoreError, match="not as MANIFEST"):
-        check_raw(packed, known)
+    assert compare_raw(packed, known)[1][f"{SAMPLE}/log.txt"] == LOST
 
 
 def _rewrite(archive: Path, changes: dict[str, bytes | None]) -> None:
@@ -185,10 +193,12 @@ HOSTILE = {
     "a link": _archive([("a", b"")], type=tarfile.SYMTYPE, linkname="/etc/passwd"),
     "a folder": _archive([("a", b"")], type=tarfile.DIRTYPE),
     "an owner": _archive([("a", b"")], uid=1000),
+    "4 GiB of memory": hungry(BLOCKS),
     "many members": _archive([(f"{number:05}", b"") for number in range(10_001)]),
 }
 
 
+@pytest.mark.security
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_archives_are_refused(packed: Path, case: str) -> None:
     (packed / ARCHIVE).write_bytes(HOSTILE[case])

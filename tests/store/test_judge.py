@@ -2,6 +2,7 @@
 
 import json
 import lzma
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,31 @@ def test_telemetry_missing_damaged_or_short(folder: Path) -> None:
     missing = [("telemetry-missing", server) for server in SERVERS]
     short = [("telemetry-short", client) for client in CLIENTS[:2]]
     assert _codes(folder) == ("invalid", [*missing, *short])
+
+
+def test_telemetry_that_cannot_be_is_none(folder: Path) -> None:
+    text = sadf_text("server01").replace("84.00", "-900", 1)
+    (folder / "telemetry" / "server01.csv.xz").write_bytes(lzma.compress(text.encode()))
+    assert _codes(folder) == ("invalid", [("telemetry-missing", "server01")])
+
+
+def test_a_result_that_took_longer_than_its_command(folder: Path) -> None:
+    path = folder / "workload" / "stdout.txt"
+    path.write_text(re.sub(r"([0-9.]+) kB/sec", lambda rate: f"{float(rate[1]) / 1e4:.2f} kB/sec", path.read_text()))
+    assert _codes(folder) == ("invalid", [("tool-incomplete", None)])
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "code"),
+    [
+        ("workload/command.json", "end", "tool-failed"),
+        ("gluster/after/health.json", "heal_pending", "controller-error"),
+    ],
+)
+def test_a_record_that_says_two_things(folder: Path, name: str, key: str, code: str) -> None:
+    path = folder / name
+    path.write_text(path.read_text().replace(f'"{key}":', f'"{key}": 9,\n "{key}":', 1))
+    assert [found for found, _ in _codes(folder)[1]] == [code]
 
 
 @pytest.mark.parametrize(("code", "reason"), [(1, "tool-failed"), (None, "tool-timeout")])

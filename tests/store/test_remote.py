@@ -1,6 +1,7 @@
 """A campaign that lies elsewhere comes here whole or not at all, and what an interrupted fetch brought is kept."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,12 +111,36 @@ def test_a_campaign_that_goes_on_meanwhile_comes_as_its_last_manifest_has_it(
     assert files(tmp_path / "small") == files(campaign)
 
 
-def test_a_manifest_that_leads_elsewhere_is_refused(there: MemoryFileSystem, tmp_path: Path) -> None:
+@pytest.mark.security
+@pytest.mark.parametrize("name", ["../mine.txt", "cells/../../mine.txt", "{folder}/mine.txt"])
+def test_a_manifest_that_leads_elsewhere_is_refused(there: MemoryFileSystem, tmp_path: Path, name: str) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    there.pipe(f"/lab/raw/small/{MANIFEST}", f"../mine.txt {'0' * 64}\n".encode())
-    with pytest.raises(DataError, match=r"expected files below the campaign in MANIFEST.sha256, found \.\./mine.txt"):
+    name = name.format(folder=tmp_path)
+    there.pipe(f"/lab/raw/small/{MANIFEST}", f"{name} {'0' * 64}\n".encode())
+    with pytest.raises(
+        DataError, match=f"expected files below the campaign in MANIFEST.sha256, found {re.escape(name)}"
+    ):
         fetch(URL, tmp_path / "small")
     assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+@pytest.mark.security
+def test_a_link_is_not_followed(campaign: Path, tmp_path: Path) -> None:
+    (tmp_path / "private").write_text("a key\n")
+    (campaign / "log.txt").unlink(missing_ok=True)
+    (campaign / "log.txt").symlink_to(tmp_path / "private")
+    with pytest.raises(DataError, match=r"log\.txt is a link"):
+        fetch(f"file://{campaign}", tmp_path / "small")
+    assert not (tmp_path / "small").exists()
+
+
+@pytest.mark.security
+@pytest.mark.parametrize(("url", "name"), [("ftp://me:hunter2@host", "host"), ("ftp://me:hunter2@host/a/b/", "b")])
+def test_a_folder_is_not_called_by_a_password(url: str, name: str) -> None:
+    with patch.object(remote, "fetch", return_value=(0, 0)) as fetched:
+        result = CliRunner().invoke(app, ["fetch", url])
+    assert fetched.call_args.args[1] == Path("raw", name)
+    assert "hunter2" not in result.output
 
 
 @pytest.mark.parametrize(

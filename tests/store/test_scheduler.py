@@ -1,16 +1,18 @@
 """Beyond one machine: the same tables and figures from the workers of a Dask cluster, also when one of them dies."""
 
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from dask import config
 
 from glusterlab.errors import GlusterlabError, ParseError, UsageError
 from glusterlab.store.campaign import RawStore
 from glusterlab.tables import build as tables
 from tests.store import dask_cluster
-from tests.store.conftest import add_sample, files, make_cell
+from tests.store.conftest import add_sample, files, make_cell, relist
 from tests.store.dask_cluster import DaskCluster
 
 # the client's own threads may still be closing connections when a test ends
@@ -31,7 +33,9 @@ def test_tables_are_the_same_as_of_this_machine(campaign: Path, tmp_path: Path, 
 
 
 def test_an_error_of_a_worker_is_the_one_of_this_machine(campaign: Path, dask: DaskCluster) -> None:
-    (campaign / "cells" / make_cell().id / "sample-01" / "workload" / "stdout.txt").write_text("")
+    name = f"cells/{make_cell().id}/sample-01/workload/stdout.txt"
+    (campaign / name).write_text("")
+    relist(campaign, name)
     with pytest.raises(ParseError, match=r"stdout\.txt"):
         tables.write(campaign, scheduler=dask.address)
 
@@ -88,3 +92,30 @@ def test_another_library_is_refused(campaign: Path, dask: DaskCluster, monkeypat
 def test_a_scheduler_without_workers_is_refused(campaign: Path, tmp_path: Path) -> None:
     with dask_cluster.cluster(tmp_path / "dask", 0) as running, pytest.raises(UsageError, match="expected workers"):
         tables.write(campaign, scheduler=running.address)
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> dict[str, str]:
+    """Of scheduler, workers and client, and its own authority, as Dask's configuration names them."""
+    key, cert = str(tmp_path / "key.pem"), str(tmp_path / "cert.pem")
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=dask"]
+    subprocess.run([*words, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    return {"ca-file": cert, "client.cert": cert, "client.key": key}
+
+
+@pytest.mark.security
+def test_tls_of_dasks_own_configuration_is_used(campaign: Path, tmp_path: Path, certificate: dict[str, str]) -> None:
+    key, cert = certificate["client.key"], certificate["ca-file"]
+    ours = {f"distributed.comm.tls.{name}": file for name, file in certificate.items()}
+    options = ("--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key, "--protocol", "tls")
+    with config.set(ours), dask_cluster.cluster(tmp_path / "dask", 1, *options) as running:
+        assert running.address.startswith("tls://")
+        tables.write(campaign, tmp_path / "here")
+        assert tables.write(campaign, tmp_path / "there", scheduler=running.address)
+        with config.set(dict.fromkeys(ours)), pytest.raises(UsageError, match=r"comm\.tls: ca-file"):
+            tables.write(campaign, scheduler=running.address)
+        with config.set({"distributed.comm.require-encryption": True}):
+            plain = running.address.replace("tls://", "tcp://")
+            with pytest.raises(UsageError, match=r"comm\.tls"):
+                tables.write(campaign, scheduler=plain)
+    assert files(tmp_path / "here") == files(tmp_path / "there")

@@ -11,13 +11,14 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis import valid_samples
-from glusterlab.errors import DataError, ParseError, UsageError
+from glusterlab.errors import DataError, ParseError, RawStoreError, UsageError
 from glusterlab.reasons import Reason
 from glusterlab.store import digests as fingerprint
 from glusterlab.store.campaign import RawStore
+from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tables import build as tables
 from glusterlab.tables.schema import validate
-from tests.store.conftest import CLIENTS, SERVERS, add_sample, begin, make_cell
+from tests.store.conftest import CLIENTS, SERVERS, add_sample, begin, make_cell, relist
 
 
 def test_samples_have_the_tools_numbers_in_si_units(campaign: Path) -> None:
@@ -87,7 +88,9 @@ def test_parallel_and_serial_agree(campaign: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_valid_sample_that_cannot_be_read_is_an_error(campaign: Path) -> None:
-    (campaign / "cells" / make_cell().id / "sample-01" / "workload" / "stdout.txt").write_text("")
+    name = f"cells/{make_cell().id}/sample-01/workload/stdout.txt"
+    (campaign / name).write_text("")
+    relist(campaign, name)
     with pytest.raises(ParseError, match="found an empty file"):
         tables.load(campaign)
 
@@ -110,10 +113,11 @@ def test_only_what_changed_is_made_again(campaign: Path) -> None:
     before = first.samples
     assert first.folder == tables.folder_of(campaign) == campaign.parents[1] / "figures" / "small" / "tables"
 
-    path = campaign / "cells" / make_cell().id / "sample-01" / "workload" / "stdout.txt"
-    text = path.read_text()
+    name = f"cells/{make_cell().id}/sample-01/workload/stdout.txt"
+    text = (campaign / name).read_text()
     line = next(line for line in text.splitlines() if "Children see" in line)
-    path.write_text(text.replace(line, line[:-9] + "8" + line[-8:]))
+    (campaign / name).write_text(text.replace(line, line[:-9] + "8" + line[-8:]))
+    relist(campaign, name)
     assert _made(campaign) == 1
     changed = tables.load(campaign).samples
     assert (changed["throughput_bytes_per_s"] != before["throughput_bytes_per_s"]).sum() == 1
@@ -127,7 +131,12 @@ def test_only_what_changed_is_made_again(campaign: Path) -> None:
 
 def test_a_sample_that_is_gone_leaves_nothing_behind(campaign: Path) -> None:
     _made(campaign)
-    shutil.rmtree(campaign / "cells" / make_cell().id / "sample-02")
+    gone = f"cells/{make_cell().id}/sample-02"
+    shutil.rmtree(campaign / gone)
+    with pytest.raises(RawStoreError, match=f"{gone} is lost"):
+        _made(campaign)
+    listed = {name: word for name, word in Manifest.read(campaign).digests.items() if not name.startswith(gone)}
+    (campaign / MANIFEST).write_text(Manifest(listed).text)
     assert _made(campaign) == 0
     loaded = tables.load(campaign)
     assert len(loaded.samples) == 5
@@ -170,7 +179,7 @@ def test_kept_files_are_hashed_only_when_they_were_touched(campaign: Path, monke
     assert (_made(campaign), hashed) == (0, [file])
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "telemetry/sar.txt", "parts/a.json", "samples.parquet"])
+@pytest.mark.parametrize("name", ["notes.txt", "telemetry/sar.txt", "parts/a.json", "samples.parquet", "key.json"])
 def test_a_folder_of_something_else_is_refused_and_kept(campaign: Path, tmp_path: Path, name: str) -> None:
     folder = tmp_path / "mine"
     (folder / name).parent.mkdir(parents=True)

@@ -1,9 +1,13 @@
 """Each kind of damage has a finding of its own."""
 
 import json
+import lzma
 import os
+import re
+import shutil
+import subprocess
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,20 +15,19 @@ import pytest
 
 from glusterlab import parallel
 from glusterlab.errors import RawStoreError
-from glusterlab.run.verify import verify
-from glusterlab.store.files import dump_json, file_digest
+from glusterlab.run.contradictions import too_fast
+from glusterlab.run.verify import verify, verify_signature
+from glusterlab.store.campaign import RawStore
+from glusterlab.store.files import dump_json
 from glusterlab.store.manifest import MANIFEST, Manifest
-from tests.store.conftest import make_cell
+from glusterlab.store.sample import Sample
+from glusterlab.store.signature import sign
+from glusterlab.tools.records import Source, WorkloadRecord
+from tests.store.conftest import CLIENTS, make_cell, relist, sadf_text
 
 CELL = make_cell().id
 SAMPLE = f"cells/{CELL}/sample-01"
 TELEMETRY = f"{SAMPLE}/telemetry/client01.csv.xz"
-
-
-def _relist(root: Path, name: str) -> None:
-    """What someone does who edits a file and its line in the manifest."""
-    digests = Manifest.read(root).digests
-    (root / MANIFEST).write_text(Manifest({**digests, name: file_digest(root / name)}).text)
 
 
 def _set(**values: object) -> Callable[[Path], None]:
@@ -37,7 +40,7 @@ def _set(**values: object) -> Callable[[Path], None]:
 def _edit(root: Path, name: str, **values: object) -> None:
     """Change a file of JSON, and its line in the manifest."""
     _set(**values)(root / name)
-    _relist(root, name)
+    relist(root, name)
 
 
 def _found(root: Path) -> dict[str, set[str]]:
@@ -100,7 +103,7 @@ def test_each_kind_of_damage_is_told_also_when_the_manifest_was_edited_with_it(
     assert first[name] == found if found else name in first
     assert set(first) <= {name, RECORD}
     if relisted is not None:
-        _relist(campaign, name)
+        relist(campaign, name)
         assert _found(campaign) == relisted
 
 
@@ -144,6 +147,120 @@ def test_a_repeat_that_would_count_twice(campaign: Path) -> None:
     assert _found(campaign) == {second: {"doubled-sample"}}
     _edit(campaign, second, round=0, warmup=True)
     assert _found(campaign) == {}
+
+
+def _copied(root: Path, folder: str, target: str) -> None:
+    """A sample under another number and repeat, also in the manifest."""
+    number = int(target[-2:])
+    shutil.copytree(root / folder, root / target)
+    _set(sample=number, repeat=number, round=number)(root / target / "sample.json")
+    digests = Manifest.read(root).digests
+    digests |= {name.replace(folder, target): word for name, word in digests.items() if name.startswith(folder)}
+    (root / MANIFEST).write_text(Manifest(digests).text)
+    relist(root, f"{target}/sample.json")
+
+
+def test_a_sample_that_was_copied_under_another_number(campaign: Path) -> None:
+    copy = f"cells/{CELL}/sample-03"
+    _copied(campaign, SAMPLE, copy)
+    assert _found(campaign)[copy] == {"same-output", "overlapping-window"}
+    window = json.loads((campaign / RECORD).read_text())["window"]
+    later = {name: at + 5000 for name, at in window.items()}
+    _edit(campaign, f"{copy}/sample.json", window=later)
+    assert _found(campaign)[copy] == {"same-output"}
+    _edit(campaign, f"{copy}/sample.json", window={name: at - 5000 for name, at in window.items()})
+    assert _found(campaign)[SAMPLE] == {"same-output", "impossible-order"}
+
+
+@pytest.mark.parametrize("name", ["here", f"{SAMPLE}/here"])
+@pytest.mark.parametrize("target", ["nowhere", "/etc/hostname", "/etc"])
+def test_a_link_to_what_is_not_the_campaigns(campaign: Path, name: str, target: str) -> None:
+    (campaign / name).symlink_to(target)
+    assert "foreign-link" in _found(campaign)[name]
+
+
+def test_a_result_of_two_forms_that_disagree(campaign: Path) -> None:
+    small = f"cells/{make_cell('create', 2, 'smallfile').id}/sample-01/workload"
+    text = (campaign / small / "stdout.txt").read_text()
+    rate = re.search(r"files/sec = ([\d.]+)", text)
+    assert rate is not None
+    (campaign / small / "stdout.txt").write_text(text.replace(rate[1], f"{2 * float(rate[1]):.6f}"))
+    relist(campaign, f"{small}/stdout.txt")
+    assert _found(campaign) == {f"{small}/stdout.txt": {"forms-differ"}}
+
+
+def test_commands_out_of_their_order(campaign: Path) -> None:
+    log = campaign / SAMPLE / "log.txt"
+    entry = json.loads(log.read_text())
+    health = {**entry, "start": entry["end"] + 1, "end": entry["end"] + 2, "command": "health"}
+    log.write_text("".join(json.dumps(each) + "\n" for each in (health, entry)))
+    relist(campaign, f"{SAMPLE}/log.txt")
+    assert _found(campaign) == {f"{SAMPLE}/log.txt": {"impossible-order"}}
+
+
+@pytest.mark.parametrize("faster", [1, 2])
+def test_a_result_that_the_links_did_not_carry(campaign: Path, faster: int) -> None:
+    """6 files of 2 MiB, twice on bricks: over 20 s 210 kB/s of each of 3 clients."""
+    telemetry = lzma.compress(sadf_text("x").replace("1000.00;2000.00", "10.00;400.00").encode())
+    for client in CLIENTS:
+        (campaign / SAMPLE / "telemetry" / f"{client}.csv.xz").write_bytes(telemetry)
+    seconds = 20 / faster
+    cell, record = (
+        make_cell(),
+        WorkloadRecord(
+            tool="iozone",
+            tool_version=None,
+            source=Source("x", 1),
+            operation="write",
+            label="write",
+            throughput_bytes_per_s=6 * (2 << 20) / seconds,
+        ),
+    )
+    share = too_fast(campaign / SAMPLE, Sample.read(campaign / SAMPLE), cell, record)
+    assert share == (pytest.approx(0.7, abs=0.01) if faster > 1 else None)
+
+
+def test_a_signature_is_checked_by_openssh(campaign: Path, tmp_path: Path) -> None:
+    keys = tmp_path / "key", tmp_path / "other"
+    for key in keys:
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    signers, others, nobody = tmp_path / "signers", tmp_path / "others", tmp_path / "nobody"
+    for file, key in zip((signers, others), keys, strict=True):
+        file.write_text(f"ann@lab {key.with_suffix('.pub').read_text()}")
+    nobody.write_text("# nobody\n")
+
+    def found(file: Path) -> list[str]:
+        return [finding.code for finding in verify_signature(campaign, file)]
+
+    assert found(signers) == ["bad-signature"]
+    sign(campaign, keys[0])
+    assert found(signers) == verify(campaign) == []
+    assert found(others) == found(nobody) == ["bad-signature"]
+    _edit(campaign, RECORD, disks=25)
+    assert (verify(campaign), found(signers)) == ([], ["bad-signature"])
+    with pytest.raises(RawStoreError, match="expected a file"):
+        verify_signature(campaign, tmp_path / "none")
+    with pytest.raises(RawStoreError, match="cannot be signed"):
+        sign(campaign, nobody)
+
+
+@pytest.mark.parametrize(("locked", "said"), [(True, "a run is at work"), (False, "no run is at work; the last")])
+def test_whose_an_unlisted_sample_is_is_said_as_it_is(campaign: Path, locked: bool, said: str) -> None:
+    listed = Manifest.read(campaign).digests
+    (campaign / MANIFEST).write_text(Manifest({name: listed[name] for name in listed if SAMPLE not in name}).text)
+    with RawStore(campaign).lock() if locked else nullcontext():
+        (finding,) = verify(campaign)
+    assert (finding.code, finding.path) == ("unlisted-sample", SAMPLE)
+    assert said in finding.message
+
+
+def test_a_run_that_was_stopped_leaves_nothing_to_be_found(campaign: Path) -> None:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        RawStore(campaign).begin_sample(make_cell("write", 3), repeat=1, round=1, order=1, attempt=1),
+    ):
+        raise KeyboardInterrupt
+    assert verify(campaign) == []
 
 
 class Listing(Iterator[os.DirEntry[str]], AbstractContextManager["Listing"]):

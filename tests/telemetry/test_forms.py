@@ -117,6 +117,29 @@ def test_days_of_any_report(
         assert found == sorted(expected)
 
 
+@pytest.mark.parametrize("half", ["", " AM"])
+def test_reports_of_rhel_4_and_5_begin_with_tables_of_one_column(tmp_path: Path, half: str) -> None:
+    """An average of one column above the next header is no host in front of it; the head line has no architecture."""
+    text = "Linux 2.6.18-128.el5 (host) \t03/24/11\n"
+    tables = (
+        "proc/s",
+        "cswch/s",
+        "CPU %user %idle",
+        "INTR intr/s",
+        "pswpin/s pswpout/s",
+        "kbmemfree kbmemused %memused",
+    )
+    for columns in tables:
+        values = " ".join(["1.00"] * len(columns.split()))
+        text += _table(columns, [f"{time}{half}" for time in ("08:00:01", "08:10:01", "08:20:01")])
+        text += f"Average: {values}\n"
+    path = write(tmp_path, text)
+    rows = _same_in_every_way(path)
+    assert {row[0] for row in rows} == {"host"}
+    assert _times(path, "proc/s") == _times(path, "cswch/s") == ["2011-03-24T08:10:01", "2011-03-24T08:20:01"]
+    assert {row[4] for row in rows} >= {"proc/s", "cswch/s", "%user", "intr/s", "pswpin/s", "kbmemfree"}
+
+
 def test_reports_are_divided_at_their_banners(tmp_path: Path) -> None:
     times = [f"{hour:02d}:{minute:02d}:01" for hour in range(24) for minute in range(0, 60, 10)]
     report = BANNER + "".join(_table(columns, times) for columns in ("%user %idle", "proc/s cswch/s"))

@@ -77,11 +77,11 @@ def both(folder: Path, texts: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame
             table(DISK, ["sda;1;2;3;4;5;6;7;8"], "a"),
             table(DISK, ["sda;9;2;3;4;5;6;7;8", "sdb;1;2;3;4;5;6;7;8"], "b", start=1_795_170_050)
             + table(LOAD, ["1;2;3;4;5;6"], "b"),
-            table(CPU, ["-1;1;2;3;4;5;6", "0;1;2;3;4;5;6"], "c"),
+            table(CPU, ["-1;1;2;3;4;5;85", "0;1;2;3;4;5;85"], "c"),
         ],
         # a header that comes again continues its table
         [
-            table(LOAD, ["1;2;3;4;5;6"]) + table(CPU, ["-1;1;2;3;4;5;6"])
+            table(LOAD, ["1;2;3;4;5;6"]) + table(CPU, ["-1;1;2;3;4;5;85"])
             + table(LOAD, ["7;2;3;4;5;6"], start=1_795_170_100)
         ] * 2,
     ],

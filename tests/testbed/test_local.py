@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from glusterlab.errors import TestbedError
-from glusterlab.testbed import cgroups, local, state
+from glusterlab.testbed import cgroups, lifecycle, local, state
 
 
 def test_output_and_failure() -> None:
@@ -37,6 +37,26 @@ def test_mounts_below_are_the_deepest_first(monkeypatch: pytest.MonkeyPatch) -> 
     lines = "".join(f"1 1 0:1 / {point} rw - tmpfs x rw\n" for point in ("/", "/a", "/a/b", "/ab", "/a/b/c"))
     monkeypatch.setattr(local.Path, "read_text", lambda *_, **__: lines)
     assert local.mounts_below(Path("/a")) == ["/a/b/c", "/a/b", "/a"]
+
+
+@pytest.mark.security
+def test_nothing_is_deleted_through_a_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person may have mounted something in a testbed's folder, which goes when the testbed is taken down."""
+    monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(tmp_path / "a home"))
+    monkeypatch.setattr(local, "require", lambda: None)
+    monkeypatch.setattr(local, "run", lambda *_, **__: "")
+    folder = tmp_path / "a home" / "nonesuch"
+    (folder / "shared").mkdir(parents=True)
+    for file in (state.MARKER, "shared/thesis.txt"):
+        (folder / file).touch()
+    read = Path.read_text
+    line = f"1 1 0:1 / {folder}/shared rw - nfs nas:/home rw\n".replace("a home", r"a\040home")
+    monkeypatch.setattr(
+        Path, "read_text", lambda path, *_, **kw: line if path.name == "mountinfo" else read(path, **kw)
+    )
+    with pytest.raises(TestbedError, match=f"^{folder}/shared is mounted: nothing of .* is deleted"):
+        lifecycle.down("nonesuch", lambda _: None)
+    assert (folder / "shared/thesis.txt").exists()
 
 
 def test_state_home_is_what_the_kernel_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

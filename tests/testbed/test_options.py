@@ -3,6 +3,8 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
@@ -143,10 +145,13 @@ DAMAGED = ("", "{", "[]", "{}", '{"schema_version": 1, "options": {"x": 1}, "dis
         *((text, r"state\.json is damaged, or of another glusterlab .*testbed down") for text in DAMAGED),
         ('{"schema_version": 99}', "newer glusterlab"),
         (None, "glusterlab testbed up"),
+        ("a folder", r"state\.json cannot be read: Is a directory; is this the user who started it"),
     ],
 )
 def test_state_that_is_damaged_newer_or_not_there_is_refused(tmp_path: Path, content: str | None, said: str) -> None:
-    if content is not None:
+    if content == "a folder":
+        (tmp_path / "state.json").mkdir()
+    elif content is not None:
         (tmp_path / "state.json").write_text(content)
     with pytest.raises(TestbedError, match=said):
         state.State.load(tmp_path)
@@ -207,6 +212,62 @@ def test_no_debootstrap_says_what_to_install(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(tree.shutil, "which", lambda _: None)
     with pytest.raises(TestbedError, match="apt install debootstrap"):
         tree.ensure_tree("bookworm", None, lambda _: None)
+
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command on a machine that has all that a testbed needs, of which `taken` names what is not free."""
+    homes = tmp_path / "testbeds"
+    monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(homes))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def call(*words: str, taken: str = "") -> Any:
+        routes = '[{"dev": "eth7"}]' if taken == "subnet" else "[]"
+        links = f'[{{"ifname": "{network.port("small", "server01")}"}}]' if taken == "interfaces" else "[]"
+        monkeypatch.setattr(local, "problems", lambda: ["it needs root"] * (taken == "root"))
+        monkeypatch.setattr(network, "run", lambda argv, **_: routes if "route" in argv else links)
+        monkeypatch.setattr(network, "namespaces", lambda name: [f"glusterlab-{name}-x"] * (taken == "namespaces"))
+        missing = [tmp_path / "cpu"] if taken == "control groups" else []
+        monkeypatch.setattr("glusterlab.testbed.cgroups.missing", lambda: missing, raising=False)
+        monkeypatch.setattr(tree.shutil, "which", lambda name: None if taken == name else f"/bin/{name}")
+        free = 1 << 20 if taken == "space" else 1 << 40
+        monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free))
+        monkeypatch.setattr("glusterlab.testbed.lifecycle.ensure_tree", lambda *_: pytest.fail("a tree was made"))
+        return CliRunner().invoke(app, ["testbed", *words])
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("taken", "said"),
+    [
+        ("root", "it needs root"),
+        ("subnet", "10.77.0.0/24 is in use on this machine (by eth7): give another with --subnet"),
+        ("namespaces", "testbed down --name small"),
+        ("interfaces", "testbed down --name small"),
+        ("debootstrap", "apt install debootstrap"),
+        ("control groups", "no control group at"),
+        ("space", "has 1 MB free, and 6070 MB are needed"),
+    ],
+)
+def test_all_is_looked_at_before_a_tree_is_made(testbed: Run, tmp_path: Path, taken: str, said: str) -> None:
+    refused = testbed("up", "--name", "small", taken=taken)
+    assert (refused.exit_code, said in refused.stderr) == (3, True), refused.output
+    lock = {tmp_path / "testbeds", tmp_path / "testbeds" / "small.lock"} if taken != "root" else set()
+    assert {*tmp_path.rglob("*")} == lock
+
+
+def test_to_take_down_what_is_not_there_leaves_nothing(testbed: Run, tmp_path: Path) -> None:
+    refused = testbed("down", "--name", "nonesuch")
+    assert (refused.exit_code, "there is no testbed 'nonesuch': none is up" in refused.stderr) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "testbeds" / "one").mkdir(parents=True)
+    (tmp_path / "testbeds" / "one" / "cluster.yaml").touch()
+    assert "expected one of: one" in testbed("down", "--name", "nonesuch").stderr
+    assert [path.name for path in (tmp_path / "testbeds").iterdir()] == ["one"]
 
 
 @pytest.mark.parametrize("up", [True, False])

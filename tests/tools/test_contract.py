@@ -152,7 +152,7 @@ def test_a_failed_run_is_never_valid(tmp_path: Path, tool: str) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        *(["-f/dev/sda"], ["-f", "/dev/sda"], ["-If"], ["/dev/sda"], ["--filename=/dev/sda"], ["--top=/"]),
+        *(["-f/dev/sda"], ["-f", "/dev/sda"], ["-If"], ["-VD"], ["/dev/sda"], ["--filename=/dev/sda"], ["--top=/"]),
         *(["--output-json", "x"], ["-+m", "x"], ["--logfile=x"], ["--ioengine=external:x.so"], ["--name", "x"], [""]),
         ["--to", "x"],
     ],
@@ -164,6 +164,9 @@ def test_an_option_that_is_not_declared_is_refused(tmp_path: Path, tool: str, op
         # nor does one that is declared take what follows it, or a value that names a file
         assert found.refused([option, *options]) is not None
         assert found.refused([f"{option}=/dev/sda"]) is not None
+        # nor are short ones clustered, or glued to a value
+        assert found.refused([f"{option}f"]) is not None
+        assert found.refused([f"{option}1"]) is not None
     if tool in volume_tools() and "" not in options:
         path = tmp_path / "campaign.yaml"
         path.write_text(json.dumps(campaign_of(case(tool, "valid")[0], options=options)))

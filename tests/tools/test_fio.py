@@ -78,13 +78,13 @@ def test_recognition() -> None:
 @pytest.mark.parametrize("new", [True, False])
 def test_release_3_writes_bytes_and_nanoseconds_and_2_kib_and_microseconds(new: bool) -> None:
     # whatever kb_base says
-    options = {"rw": "randread", "bs": "4k" if new else "4ki", "size": "1g", "kb_base": "1024" if new else "1000"}
+    options = {"rw": "randread", "bs": "1m" if new else "1mi", "size": "1g", "kb_base": "1024" if new else "1000"}
     record = one(report(entry(options, read=side(new=new)), version="fio-3.33" if new else "fio-2.2.10"))
     assert (record.job, record.operation, record.label, record.workers) == ("j", "random-read", "read", 1)
     assert (record.tool_version, record.throughput_bytes_per_s, record.file_size_bytes) == (
         ("3.33", 107374182, 1 << 30) if new else ("2.2.10", 104857 * 1024, 10**9)
     )
-    assert (record.operations_per_s, record.elapsed_s, record.record_size_bytes) == (102.4, 10, 4096)
+    assert (record.operations_per_s, record.elapsed_s, record.record_size_bytes) == (102.4, 10, 1 << 20)
     assert (record.latency_mean_s, record.latency_p50_s, record.latency_p99_s) == pytest.approx((20e-6, 18e-6, 80e-6))
     assert record.details["io_bytes"] == 1 << 30
     means = [record.details[f"{name}_latency_mean_s"] for name in ("total", "submission")]

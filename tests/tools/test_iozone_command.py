@@ -47,8 +47,8 @@ def test_a_write_starts_from_an_empty_dataset_and_a_read_finds_its_files() -> No
     assert IOZONE.uploads(write)[name] == IOZONE.uploads(read)[name]
     assert "-i 1" in IOZONE.command(read).script
     (emptied,), (kept,) = IOZONE.prepare(write), IOZONE.prepare(read)
-    assert f"rm -rf {write.dataset_dir} &&" in emptied.script
-    assert "rm" not in kept.script.replace("chmod", "").split()
+    assert "gl_remove /mnt/gl/vol d &&" in emptied.script
+    assert "gl_remove" not in kept.script
 
 
 def test_the_check_before_a_read(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """smallfile: the command lines, and a JSON that says Success too often."""
 
 import shutil
-import subprocess
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from glusterlab.errors import ParseError, WorkloadError
 from glusterlab.spec.cell import Cell
 from glusterlab.tools.smallfile.command import SMALLFILE
+from tests.hosts.shell import bash
 from tests.tools import jobs
 
 DATA = Path(__file__).parents[1] / "data" / "smallfile"
@@ -32,7 +32,10 @@ def test_workers_are_spread_evenly(workers: int, hosts: int, threads: int) -> No
     names = ",".join(f"client{n:02d}" for n in range(1, hosts + 1))
     alone = make_job(make_cell("create", workers=workers), shared_dir=None)
     assert "--network-sync-dir /mnt/gl/vol/d/smallfile-sync " in SMALLFILE.command(alone).script
-    assert "rm -rf /mnt/gl/vol/d\nmkdir -p /mnt/gl/vol/d" in SMALLFILE.prepare(alone)[0].script
+    # nothing is deleted but in directories that carry the suite's mark
+    assert "gl_remove /mnt/gl/vol d\nmkdir -p /mnt/gl/vol/d" in SMALLFILE.prepare(alone)[0].script
+    assert "gl_in_marked /mnt/gl/vol gl_remove_entry ./d/smallfile-sync\n" in SMALLFILE.prepare(alone)[0].script
+    assert "gl_remove /srv/shared smallfile-sync\n" in SMALLFILE.prepare(make_job(make_cell("read")))[0].script
     assert f"--host-set {names} --threads {threads} --files 200 --file-size 32 " in script
     assert "--network-sync-dir /srv/shared/smallfile-sync " in script
     assert "--stonewall Y --response-times N" in script
@@ -67,12 +70,20 @@ def test_prepare_counts_files_before_a_read(tmp_path: Path) -> None:
     wrapper.touch()
     folders = [Path(job.dataset_dir) / "file_srcdir" / host for host in ("client01", "client02")]
     (command,) = SMALLFILE.prepare(job)
+    theirs = tmp_path / "shared" / "smallfile-sync" / "theirs"
+    theirs.parent.mkdir(parents=True)
+    theirs.touch()
+    refused = bash(command.script)
+    assert (refused.returncode, "not marked as glusterlab's: nothing deleted" in refused.stderr) == (1, True)
+    assert theirs.exists()
+    (tmp_path / "shared" / ".glusterlab").touch()
     for file, code, said in (("a", 1, f"{folders[0]}: expected 2 files, found 1\n"), ("b", 0, "")):
         for folder in folders:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / file).touch()
-        done = subprocess.run(["sh", "-c", command.script], capture_output=True, text=True, check=False)
+        done = bash(command.script)
         assert (done.returncode, done.stderr) == (code, said)
+    assert not theirs.parent.exists()
     assert wrapper.stat().st_mode & 0o111
 
 

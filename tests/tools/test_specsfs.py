@@ -93,7 +93,7 @@ LOG = "     SPECstorage(TM) Solution 2020 Release        $Revision: 2512 $\n"
 @pytest.mark.parametrize(
     ("text", "name", "rate", "workers", "version", "valid"),
     [
-        (HEADER + row(100, 1000, "450.029", "my own"), "my own", 450.029, 200, None, True),
+        (HEADER + row(100, 450, "450.029", "my own"), "my own", 450.029, 200, None, True),
         (HEADER + row(100, 1000, "Error-3"), "VDA", None, 200, None, False),
         (HEADER + row(100, 1000, "0.000"), "VDA", None, 200, None, False),
         (LOG + HEADER + row(100, 1000, "1000.5"), "VDA", 1000.5, 200, "2512", True),

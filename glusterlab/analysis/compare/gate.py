@@ -19,10 +19,10 @@ _TESTED = ("values_reference", "values_other", "rounds")
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What fails: a cell that is slower by more than that share, on evidence; one that could not be tested."""
+    """What fails: a cell that is slower by more than that share, on evidence; one that is untested, unless allowed."""
 
-    slower: float | None = None
-    untested: bool = False
+    slower: float
+    allow_untested: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,8 @@ class Outcome:
     @property
     def failed(self) -> bool:
         """Whether the gate is closed."""
-        return not self.slower.empty or (self.gate.untested and not self.untested.empty)
+        untested = not self.tested or not self.untested.empty
+        return not self.slower.empty or (untested and not self.gate.allow_untested)
 
 
 def hold(
@@ -60,7 +61,7 @@ def hold(
     lacking = unmatched[unmatched["campaign"].isin(others)].rename(columns={"campaign": "other"})[columns]
     untested = pd.concat([short, lacking], ignore_index=True)
     tested, slower = table[testable], table.iloc[:0].assign(p_gate=[])
-    if gate.slower is not None and len(tested):
+    if len(tested):
         limit = 1 - gate.slower
         p = [
             rank_test(split_values(below, limit), split_values(above), paired=rounds > 0)[1]

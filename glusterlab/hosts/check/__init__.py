@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import HostError
@@ -12,7 +13,6 @@ from glusterlab.hosts.check.ask import HostReport, PoolReport, ask_hosts, ask_po
 from glusterlab.hosts.check.finding import (
     CODES,
     OF_CLIENTS,
-    OF_GLUSTER,
     OF_HOSTS,
     OF_POOL,
     OF_SERVERS,
@@ -27,7 +27,7 @@ from glusterlab.hosts.pool import Pool
 if TYPE_CHECKING:
     from glusterlab.spec.cluster import Cluster
 
-__all__ = ["CODES", "POOL_CODES", "Code", "Finding", "HostReport", "Level", "PoolReport", "check", "findings_of"]
+__all__ = ["CODES", "POOL_CODES", "Code", "Finding", "HostReport", "Level", "PoolReport", "check"]
 
 _NOT_INSPECTED = "mend it and check again: nothing else of it was inspected"
 
@@ -43,6 +43,9 @@ def check(cluster: Cluster, *, pool: Pool | None = None, baseline: bool = False)
     try:
         failed = connections.connect()
         found = []
+        if connections.unread:
+            message = f"of known_hosts cannot be read: {some(connections.unread, 3)}"
+            found.append(Finding(None, "warning", "host-key", message, "mend or remove these lines"))
         for name, error in sorted(failed.items()):
             known = {"the host key of": "host-key", "refused the login": "login"}
             code = next((code for words, code in known.items() if words in error.message), "reachable")
@@ -52,12 +55,13 @@ def check(cluster: Cluster, *, pool: Pool | None = None, baseline: bool = False)
         try:
             owners = lock.owners(connections)
         except HostError as error:
-            return [*found, Finding(error.host, "error", "answers", error.message, _NOT_INSPECTED)]
+            found.append(Finding(error.host, "error", "answers", error.message, _NOT_INSPECTED))
+            return [*found, *_rest(cluster, found)]
         in_use = {name: owner or "something unreadable" for name, (owner, ended) in owners.items() if not ended}
         if in_use:
             advice = "wait for it, or end it; nothing else was inspected"
-            in_the_way = (Finding(name, "error", "in-use", f"in use by {who}", advice) for name, who in in_use.items())
-            return [*found, *in_the_way]
+            found += [Finding(name, "error", "in-use", f"in use by {who}", advice) for name, who in in_use.items()]
+            return [*found, *_rest(cluster, found)]
         for name, (owner, _) in owners.items():
             message = f"a run that has ended did not give it back: {owner}"
             found.append(Finding(name, "warning", "stale-owner", message, "nothing: the next run takes it"))
@@ -67,18 +71,19 @@ def check(cluster: Cluster, *, pool: Pool | None = None, baseline: bool = False)
     finally:
         connections.hosts = hosts
         connections.close()
-    found += [*problems, *findings_of(cluster, reports, pool_report, baseline=baseline, left=owners.keys())]
+    found += [*problems, *_problems(cluster, reports, pool_report, baseline=baseline, left=owners.keys())]
+    found += _rest(cluster, found, reports, pool_report.examined)
     order = list(CODES)
     return sorted(found, key=lambda finding: order.index(finding.code))
 
 
-def findings_of(
+def _problems(
     cluster: Cluster,
     reports: Mapping[str, HostReport],
     pool: PoolReport,
     *,
-    baseline: bool = False,
-    left: Collection[str] = (),
+    baseline: bool,
+    left: Collection[str],
 ) -> list[Finding]:
     """What the answers mean; `left` are hosts that a run which has ended did not give back."""
     found = list(pool_problems(cluster, reports, pool))
@@ -90,16 +95,34 @@ def findings_of(
         found += [Finding(name, *problem) for problem in problems]
         known = pool.volumes.keys()
         bricks = [path for path in report.lists.get("brick_dir", []) if path.rpartition("/glusterlab-")[2] not in known]
-        if bricks and not pool.problems:
+        if bricks and "leftover-brick" in pool.examined:
             message = f"{some(bricks, 1)}: of a volume that was deleted, or of a baseline"
             advice = "remove them when you need the room: a run empties those of its own volumes, a baseline its own"
             found.append(Finding(name, "warning", "leftover-brick", message, advice))
-    wrong = {(finding.host, finding.code) for finding in found}
-    fine: list[tuple[str | None, Code]] = [(None, code) for code in OF_POOL if code != "leftover-brick"]
-    for name in reports:
-        of_role = OF_SERVERS if cluster.role(name) == "server" else OF_CLIENTS
-        fine += [(name, code) for code in (*OF_HOSTS, *of_role) if code != "tuned" or not cluster.is_testbed]
-    if any(code == "gluster" for _, code in wrong):
-        fine = [(host, code) for host, code in fine if code not in OF_GLUSTER]
-    ok = (Finding(host, "ok", code, CODES[code]) for host, code in fine if not {(host, code), (None, code)} & wrong)
-    return [*found, *ok]
+        for code, _, why in (line.partition(" ") for line in report.lists.get("unexamined", [])):
+            found.append(Finding(name, "not examined", code, f"not examined: {why}"))
+    return found
+
+
+def _rest(
+    cluster: Cluster,
+    found: Sequence[Finding],
+    reports: Mapping[str, HostReport] = MappingProxyType({}),
+    examined: Collection[Code] = (),
+) -> list[Finding]:
+    """Of what is not among the findings: what was examined, and so is fine, and what was not."""
+    known, wrong = {(finding.host, finding.code) for finding in found}, {finding.code for finding in found}
+    complete = {*examined, "checkouts"} if reports else set()
+    complete = complete | {"versions"} if len(reports) == len(cluster.hosts) else complete - {"mtu"}
+    fine: dict[tuple[str | None, Code], bool] = {
+        (None, code): code in complete for code in OF_POOL if code != "leftover-brick" and code not in wrong
+    }
+    for host in cluster.hosts:
+        for code in (*OF_HOSTS, *(OF_SERVERS if cluster.role(host.name) == "server" else OF_CLIENTS)):
+            if {(host.name, code), (None, code)}.isdisjoint(known) and not (code == "tuned" and cluster.is_testbed):
+                needed = code != "leftover-brick" or code in examined
+                fine[host.name, code] = host.name in reports and needed
+    return [
+        Finding(host, "ok", code, CODES[code]) if is_fine else Finding(host, "not examined", code, "not examined")
+        for (host, code), is_fine in fine.items()
+    ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import HostError, ParseError
 from glusterlab.hosts import facts, script
-from glusterlab.hosts.check.finding import Finding
+from glusterlab.hosts.check.finding import OF_GLUSTER, Code, Finding
 from glusterlab.hosts.gluster import read_info, read_peers, read_status
 from glusterlab.hosts.health import DROP, clock_bounds, nearest_to_zero, read_drop
 from glusterlab.hosts.transport import ssh_options
@@ -41,6 +41,7 @@ class PoolReport:
 
     `pending`: entries that wait for self-heal, by server. `unreached`: clients that the driver cannot reach by ssh, and
     why. `unshared`: clients that do not see its shared files. `split`: hosts that whole packets do not reach.
+    `examined`: codes of which all that they concern was read.
     """
 
     peers: dict[str, bool] = field(default_factory=dict)
@@ -51,6 +52,7 @@ class PoolReport:
     unshared: list[str] = field(default_factory=list)
     split: list[str] = field(default_factory=list)
     problems: list[Finding] = field(default_factory=list)
+    examined: set[Code] = field(default_factory=set)
 
 
 def _command(lines: Iterable[str], deadline_s: float) -> Command:
@@ -144,6 +146,8 @@ def _ask_driver(pool: Pool, cluster: Cluster, driver: str, report: PoolReport) -
             look = script.command([f"[ -e {quote(token)} ]"], deadline_s=30.0)
             report.unshared = sorted(pool.run(dict.fromkeys(names, look)).failed)
             pool.run({driver: script.command([f"rm -f -- {quote(token)}"], deadline_s=30.0)})
+        if len(names) == len(cluster.clients):
+            report.examined |= {"ssh-between-clients", "shared-dir"}
     except HostError as error:
         report.problems.append(Finding(driver, "error", "answers", error.message, "look at that host by hand"))
 
@@ -161,14 +165,17 @@ def _ask_server(pool: Pool, cluster: Cluster, mtu: int | None, report: PoolRepor
     if "packets" in parts:
         lost = {line.partition(" ")[2] for line in parts["packets"].text.splitlines()}
         report.split = sorted(host.name for host in cluster.hosts if host.address in lost)
+        if parts["packets"].exit_code == 0:
+            report.examined.add("mtu")
     report.peers = read_peers(script.need(parts, "peers", server).data, cluster, server)
     report.volumes = read_info(script.need(parts, "info", server).data)
     started = sorted(volume.name for volume in report.volumes.values() if volume.started)
-    if started:
-        _ask_volumes(pool, cluster, started, report)
+    whole = not started or _ask_volumes(pool, cluster, started, report)
+    report.examined |= {*OF_GLUSTER} - ({"heal"} if not whole else set())
 
 
-def _ask_volumes(pool: Pool, cluster: Cluster, started: list[str], report: PoolReport) -> None:
+def _ask_volumes(pool: Pool, cluster: Cluster, started: list[str], report: PoolReport) -> bool:
+    """Returns whether every brick's list of what waits for self-heal was read."""
     first = cluster.servers[0].name
     commands = {}
     for server in cluster.servers:
@@ -186,10 +193,13 @@ def _ask_volumes(pool: Pool, cluster: Cluster, started: list[str], report: PoolR
             ]
         if server.name in pool.hosts:
             commands[server.name] = _command([*lines, "true"], 60.0 + 20.0 * len(started))
+    whole = len(commands) == len(cluster.servers)
     for name, result in pool.run(commands).or_raise().items():
         parts = script.read_parts(result)
         found = [line.split(" ", 2) for line in script.need(parts, "pending", name).text.splitlines()]
-        report.pending[name] = sum(int(words[1]) for words in found)
+        report.pending[name] = sum(int(words[1]) for words in found if words[0] == "heal")
+        whole = whole and all(words[0] == "heal" for words in found)
         if name == first:
             for n, volume in enumerate(started):
                 report.status[volume] = read_status(script.need(parts, f"status-{n}", name).data)
+    return whole

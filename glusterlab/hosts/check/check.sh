@@ -87,7 +87,7 @@ gl_interface() {
     for slave in $(cat "$dir/bonding/slaves" 2>/dev/null); do
         echo "slave $slave $(cat "/sys/class/net/$slave/operstate" 2>/dev/null)"
     done
-    here=$(ip -o addr show dev "$1" 2>/dev/null) || return 0
+    here=$(ip -o addr show dev "$1" 2>/dev/null) || { echo "unexamined link-address ip cannot say it"; return 0; }
     for ip in $(getent ahosts "$2" | awk '{ print $1 }' | sort -u); do
         case $here in *" $ip/"*) found=yes ;; esac
     done
@@ -136,17 +136,25 @@ gl_disk_state() {
     case $state in '' | 0) ;; *) echo "degraded $1 $state" ;; esac
     state=$(cat "$block/md/sync_action" 2>/dev/null)
     case $state in '' | idle | frozen) ;; *) echo "syncing $1 $state" ;; esac
-    if [ -e "$block/device" ] && command -v smartctl >/dev/null 2>&1; then
+    if [ -e "$block/device" ] && ! command -v smartctl >/dev/null 2>&1; then
+        echo "unexamined disk-health smartctl is not installed: SMART of $1"
+    elif [ -e "$block/device" ]; then
         state=$(timeout -k 1 20 smartctl -H "/dev/$1" 2>/dev/null | sed -n -E \
             's/^(SMART overall-health self-assessment test result|SMART Health Status): *//p')
-        case $state in '' | PASSED | OK) ;; *) echo "smart $1 $state" ;; esac
+        case $state in
+            PASSED | OK) ;;
+            '') echo "unexamined disk-health smartctl gives no verdict on $1" ;;
+            *) echo "smart $1 $state" ;;
+        esac
     fi
 }
 
-# Entries that wait for self-heal in bricks of this server, whoever made them: "heal COUNT BRICK" where there are any.
+# Entries that wait for self-heal in bricks of this server, whoever made them: "heal COUNT BRICK" where there are any,
+# "unread BRICK" where there is no list of them.
 gl_pending() {
     local path n
     for path in "$@"; do
+        [ -d "$path/.glusterfs/indices/xattrop" ] || echo "unread $path"
         n=$(find "$path/.glusterfs/indices/xattrop" -mindepth 1 -maxdepth 1 ! -name 'xattrop-*' 2>/dev/null | wc -l)
         [ "$n" -eq 0 ] || echo "heal $n $path"
     done
@@ -162,11 +170,11 @@ gl_ports() {
     wait
 }
 
-# Whether whole packets reach other hosts from here without being split. Arguments: MTU, addresses.
+# Whether whole packets reach other hosts from here without being split; fails without ping. Arguments: MTU, addresses.
 gl_packets() {
     local size=$(($1 - 28)) name
     shift
-    command -v ping >/dev/null 2>&1 || return 0
+    command -v ping >/dev/null 2>&1 || return 1
     for name in "$@"; do
         (ping -n -q -c 2 -i 0.3 -W 2 -M do -s "$size" -- "$name" >/dev/null 2>&1 || echo "lost $name") &
     done

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Level = Literal["ok", "warning", "error"]
+Level = Literal["ok", "not examined", "warning", "error"]
 
 Code = str
 """A key of `CODES`: what was inspected."""

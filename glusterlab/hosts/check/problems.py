@@ -21,8 +21,8 @@ MAX_LOAD_PER_CPU = 0.5
 MIN_FREE_BYTES = 1 << 30
 MIN_FREE_FRACTION = 0.1
 
-Problem = tuple[Level, Code, str, str]
-"""How bad it is, what was inspected, what was found, and what to do."""
+Problem = tuple[Level, Code, str, str | None]
+"""How bad it is, what was inspected, what was found, and what to do about it."""
 
 _LINES: Mapping[str, Problem] = {
     "refused": ("error", "work-dir", "{line}", "name another work_dir in the cluster file, or mend it"),
@@ -156,7 +156,11 @@ def _link(cluster: Cluster, host: Host, report: HostReport) -> Iterator[Problem]
     stated = hardware.server_link if cluster.role(host.name) == "server" else hardware.client_link
     speed = report.facts.get("interface_speed_bytes_per_s")
     # A testbed's links are virtual, and slowed down by other means.
-    if speed and not cluster.is_testbed and abs(speed / stated - 1) > 0.01:
+    if cluster.is_testbed:
+        return
+    if not speed:
+        yield "not examined", "link", f"not examined: {name} does not say its speed", None
+    elif abs(speed / stated - 1) > 0.01:
         message = f"{name} runs at {speed * 8e-9:g} Gbit/s, the cluster file says {stated * 8e-9:g}"
         yield "warning", "link", message, "correct 'hardware' in the cluster file, or the link"
 
@@ -185,6 +189,8 @@ def _devices(host: Host, report: HostReport, *, server: bool) -> Iterator[Proble
     absent = [device for device, disk in report.facts["disks"].items() if disk.get("missing")]
     below = [line.split() for line in report.lists.get("below", [])]
     unwatched = [words[0] for words in below if not set(words[1:]) & set(host.devices)]
+    if server and len(absent) == len(host.devices) and not any(words[1:] for words in below):
+        yield "not examined", "disk-health", "not examined: no disk of it is known", None
     if absent:
         message = f"has no block device {', '.join(absent)}, which the cluster file names"
         yield "error", "disks", message, "correct 'devices' in the cluster file"
@@ -238,7 +244,7 @@ def pool_problems(cluster: Cluster, reports: Mapping[str, HostReport], pool: Poo
         advice = "set the MTU on every switch port between them; or ICMP is filtered, then look with iperf3"
         yield Finding(name, "warning", "mtu", message, advice)
     yield from pool.problems
-    if not any(finding.code == "gluster" for finding in pool.problems):
+    if "gluster" in pool.examined:
         yield from _peers(cluster, pool)
         yield from _volumes(pool)
     yield from _clients_together(cluster, pool)

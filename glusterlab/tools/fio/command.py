@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from math import fsum
 from pathlib import Path
@@ -29,9 +30,10 @@ from glusterlab.tools.base import (
     held_against,
     uneven,
 )
-from glusterlab.tools.document import Document, located
+from glusterlab.tools.document import Document, located, read_text
 from glusterlab.tools.fio.records import read, read_jobs, recognise
-from glusterlab.tools.records import WorkerRecord, WorkloadRecord, worker_of
+from glusterlab.tools.fio.reports import error_line
+from glusterlab.tools.records import WorkerRecord, WorkloadRecord, failed, worker_of
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
@@ -127,6 +129,10 @@ class Fio(VolumeTool):
             if not worker.valid
             for reason in worker.reasons
         ]
+        for name in ("stdout.txt", "stderr.txt") if not bad else ():
+            with suppress(ParseError):
+                if (said := error_line(read_text(folder / name))) is not None:
+                    bad.append(failed(f"fio said in {name}: {said}"))
         # each worker's mean latency weighs as much as it made calls
         calls = [
             (mean, one.details.get("total_ios") or 0) for one in records if (mean := one.latency_mean_s) is not None
@@ -144,7 +150,7 @@ class Fio(VolumeTool):
             latency_mean_s=fsum(mean * count for mean, count in calls) / total if total else None,
             **_percentiles(buckets),
             elapsed_s=max((record.elapsed_s for record in records if record.elapsed_s), default=None),
-            valid=all(worker.valid for worker in workers),
+            valid=not bad and all(worker.valid for worker in workers),
             reasons=tuple(dict.fromkeys(bad))[:_SHOWN],
         )
         return held_against(cell, record, workers)

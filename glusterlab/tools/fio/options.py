@@ -165,7 +165,15 @@ class Options:
 
     @property
     def runtime_s(self) -> float | None:
-        match = _TIME.fullmatch((self.text("runtime") or "").strip())
+        return self._seconds("runtime")
+
+    @property
+    def ramp_s(self) -> float | None:
+        """What the job did before it was measured."""
+        return self._seconds("ramp_time")
+
+    def _seconds(self, name: str) -> float | None:
+        match = _TIME.fullmatch((self.text(name) or "").strip())
         factor = _SECONDS.get(match[2].lower()) if match is not None else None
         return None if match is None or factor is None else float(match[1]) * factor or None
 

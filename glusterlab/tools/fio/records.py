@@ -22,21 +22,25 @@ from glusterlab.reasons import Reason
 from glusterlab.tools.document import Document, whole
 from glusterlab.tools.fio.options import MAX_OPTIONS, Measured, Options, as_options, latency, measured
 from glusterlab.tools.fio.reports import Report, Several, entries, find_reports
-from glusterlab.tools.records import Details, Source, WorkloadRecord, failed, incomplete, without_none
+from glusterlab.tools.records import Details, Source, WorkloadRecord, contradictions, failed, incomplete, without_none
 
 _ALL_CLIENTS = "All clients"
 _DIRECTIONS = ("read", "write", "trim", "mixed")
 _ENOSPC = 28
 _MAX_FINDINGS = 20
 _SHORT = 0.95
+_MAX_SHORT = 0.01
+_BUCKET = 1.1
+"""By how much a percentile, which is the bound of a bucket, may be above the maximum."""
 
 
 @dataclass(frozen=True)
 class Job:
     """One entry of a report, which sums up `workers` jobs; None when the file does not say how many.
 
-    A `signal` may have ended the run; a later report of the same run follows an `interim` one; `doubt` keeps the whole
-    report from being judged; `details` are the report's; `summed` is fio's own sum of the clients' entries.
+    A `signal` may have ended the run, in which fio `said` that something failed; a later report of the same run follows
+    an `interim` one; `doubt` keeps the whole report from being judged; `details` are the report's; `summed` is fio's
+    own sum of the clients' entries.
     """
 
     data: dict[str, Any]
@@ -47,6 +51,7 @@ class Job:
     host: str | None = None
     workers: int | None = None
     signal: int | None = None
+    said: str | None = None
     interim: bool = False
     doubt: str | None = None
     details: Details = field(default_factory=dict)
@@ -154,6 +159,7 @@ def _record(
         "iodepth": options.integer("iodepth"),
         "ioengine": options.text("ioengine"),
         "runtime_limit_s": options.runtime_s,
+        "ramp_s": options.ramp_s,
         "interrupted": job.signal is not None or _ended_early(job) is not None or None,
         "interim": job.interim or None,
         "sum_of": "directions" if in_parts else "clients" if job.summed else None,
@@ -163,7 +169,7 @@ def _record(
         "context_switches": whole(job.data.get("ctx")),
         "options": options.values or None,
     }
-    return WorkloadRecord(
+    record = WorkloadRecord(
         tool="fio",
         tool_version=job.version,
         source=job.source,
@@ -184,9 +190,11 @@ def _record(
         latency_p95_s=percentiles.get(95.0),
         latency_p99_s=percentiles.get(99.0),
         elapsed_s=numbers.seconds,
-        valid=False if faults else None if doubts else True,
-        reasons=(*faults, *map(incomplete, doubts)),
     )
+    ordered = [seconds[name] for name in ("min", "mean", "max") if name in seconds]
+    faults = [*faults, *contradictions(record), *_own_faults(record, numbers, ordered, percentiles)]
+    valid = False if faults else None if doubts else True
+    return replace(record, valid=valid, reasons=(*faults, *map(incomplete, doubts)))
 
 
 def _faults(job: Job) -> list[Reason]:
@@ -197,6 +205,8 @@ def _faults(job: Job) -> list[Reason]:
         found.append(Reason(code=kind, message=f"fio ended the job with error {code} ({meaning})"))
     if ignored := next((count for value in _each(job.data.get("total_err")) if (count := whole(value))), None):
         found.append(failed(f"fio went on after errors: it counted {ignored}"))
+    if job.said is not None:
+        found.append(failed(f"fio said before its report: {job.said}"))
     if job.interim:
         found.append(incomplete("expected the last report of a run, found an interim one"))
     if job.signal is not None:
@@ -204,6 +214,23 @@ def _faults(job: Job) -> list[Reason]:
     if (short := _ended_early(job)) is not None:
         found.append(incomplete(f"the run was interrupted: expected {short}"))
     return found
+
+
+def _own_faults(
+    record: WorkloadRecord, numbers: Measured, ordered: list[float], percentiles: dict[float, float]
+) -> Iterator[Reason]:
+    """What shows that a direction did not do what its rate is of; `ordered`: minimum, mean and maximum latency."""
+    short, dropped = (record.details.get(name, 0) for name in ("short_ios", "drop_ios"))
+    ios, done, size = numbers.ios or 0, numbers.bytes or 0, record.record_size_bytes
+    if short + dropped > _MAX_SHORT * ios:
+        yield incomplete(f"of {ios:.0f} I/Os {short} were short and {dropped} dropped")
+    elif size and ios and done and abs(ios * size - done) > 0.01 * done + 1024 + size:
+        yield incomplete(f"{ios:.0f} I/Os of {size} bytes are not {done:.0f} bytes")
+    by_share = [percentiles[share] for share in sorted(percentiles)]
+    if ordered != sorted(ordered) or by_share != sorted(by_share):
+        yield incomplete("the minimum, mean, maximum and percentiles of latency are not in their order")
+    elif len(ordered) == 3 and by_share and by_share[-1] > _BUCKET * ordered[-1]:
+        yield incomplete(f"expected percentiles of at most the maximum, {ordered[-1]:g} s, found {by_share[-1]:g} s")
 
 
 def _ended_early(job: Job) -> str | None:
@@ -347,6 +374,9 @@ def _jobs(document: Document, report: Report, run: int, interim: bool) -> Iterat
         details = {"disk_util": [disk for disk in disks if isinstance(disk, dict)]}
     parts: list[int | None] = []
     alike = Counter(_names(entry, "hostname", "port", "jobname", "groupid") for entry in listed)
+    # an error that a job has may be what the line is of
+    has_errors = any(whole(code) for entry in listed for code in _each(entry.get("error")))
+    said = None if has_errors else report.error
     for entry in listed:
         own = entry.get("job options")
         values = by_client.get(_names(entry, "hostname", "port"), common) | as_options(own)
@@ -358,8 +388,9 @@ def _jobs(document: Document, report: Report, run: int, interim: bool) -> Iterat
             run=run,
             host=entry.get("hostname") if isinstance(entry.get("hostname"), str) else report.host,
             signal=report.signal,
+            said=said,
             interim=interim,
-            doubt="the notice of a signal follows the report: it may be of this run" if report.later_signal else None,
+            doubt=_doubt(report),
             details=details,
             summed=entry.get("jobname") == _ALL_CLIENTS and by_clients,
         )
@@ -372,6 +403,12 @@ def _jobs(document: Document, report: Report, run: int, interim: bool) -> Iterat
             parts.append(_workers(job, of_section, cut=report.cut))
             yield replace(job, workers=parts[-1])
         details = {}
+
+
+def _doubt(report: Report) -> str | None:
+    if report.later_signal:
+        return "the notice of a signal follows the report: it may be of this run"
+    return report.later_error and f"fio's error follows the report: {report.later_error}; it may be of this run"
 
 
 def _names(entry: dict[str, Any], *keys: str) -> tuple[str, ...]:

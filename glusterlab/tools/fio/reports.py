@@ -21,6 +21,9 @@ _PREFIXED = re.compile(
 )
 _NAME = re.compile(r'"fio version"\s*:')
 _SIGNAL = re.compile(r"fio: terminating on signal (\d{1,3})")
+_ERROR = re.compile(
+    r"(?:fio: (?:io_u error|[^\n]{0,200}\berr=[1-9])|\(groupid=\d+, jobs=\d+\): err= ?[1-9])[^\n]{0,200}"
+)
 _NOT_JSON = re.compile(
     r'"(?:[^"\\\n]|\\.)*"?|-?\b(?:nan|inf(?:inity)?)\b(?:\([a-z]*\))?|-?\b1\.#[a-z]+\d*', re.IGNORECASE
 )
@@ -36,14 +39,17 @@ class Several(list[Any]):
 class Report:
     """One JSON report: `host` is the prefix of its lines, `signal` what fio said before it to have ended the run.
 
-    A `later_signal` follows the report, and so may or may not be of its run. Of a `cut` one jobs may be missing.
+    `error` is a line before it in which fio named one. What is `later_...` follows the report, and so may or may not be
+    of its run. Of a `cut` one jobs may be missing.
     """
 
     data: dict[str, Any]
     line: int
     host: str | None = None
     signal: int | None = None
+    error: str | None = None
     later_signal: bool = False
+    later_error: str | None = None
     cut: bool = False
 
 
@@ -92,11 +98,20 @@ def find_reports(document: Document) -> tuple[list[Report], ParseError | None]:
             if data is not None and is_report(data):
                 notice = _SIGNAL.search(piece.text, before, span.start)
                 signal = None if notice is None else int(notice[1])
-                found.append(Report(data, piece.line(span.start), piece.host, signal, cut=error is not None))
+                line, cut = piece.line(span.start), error is not None
+                said = error_line(piece.text[before : span.start])
+                found.append(Report(data, line, piece.host, signal, said, cut=cut))
             before = len(piece.text) if span.end is None else span.end
-        if len(found) > first and _SIGNAL.search(piece.text, before) is not None:
-            found[-1] = replace(found[-1], later_signal=True)
+        if len(found) > first:
+            rest = piece.text[before:]
+            found[-1] = replace(found[-1], later_signal=_SIGNAL.search(rest) is not None, later_error=error_line(rest))
     return found, damage
+
+
+def error_line(text: str) -> str | None:
+    """The first line in which fio says that an I/O or a job failed."""
+    found = _ERROR.search(text)
+    return None if found is None else found[0].strip()
 
 
 def is_report(data: object) -> bool:

@@ -19,6 +19,7 @@ _TIER_TYPE = re.compile(r"(Hot|Cold) Tier Type ?: ?(.+)")
 _LABELS = {
     "Volume ID": "id", "Status": "status", "Transport-type": "transport", "Thin-arbiter-path": "thin_arbiter",
 }  # fmt: skip
+_LONGEST = 1 << 14
 _WRAP_AT = 60
 _ARBITER = " (arbiter)"
 
@@ -101,7 +102,7 @@ class InfoText(_Lines):
         options = self._volume.options
         if (option := _OPTION.fullmatch(text)) is not None:
             self._option, options[option[1]] = option[1], option[2]
-        elif last and options[last].endswith(",") and text and " " not in text:
+        elif last and options[last].endswith(",") and text and " " not in text and len(options[last]) < _LONGEST:
             # the rest of a list that was broken
             options[last] += text
         else:
@@ -129,7 +130,7 @@ class InfoText(_Lines):
         name, _, mark = text.partition(" ")
         if text == _ARBITER.strip():
             name, mark = "", text
-        elif not name or ":" in name or (mark and mark != _ARBITER.strip()):
+        elif not name or ":" in name or (mark and mark != _ARBITER.strip()) or self._is_long:
             return False
         elif len(piece) < _WRAP_AT and not (name.startswith("/") or piece.endswith(("/", "-", "_"))):
             if "/" in name:
@@ -139,6 +140,10 @@ class InfoText(_Lines):
         last = self._volume.bricks[-1]
         self._volume.bricks[-1] = replace(last, address=last.address + name, arbiter=True if mark else last.arbiter)
         return True
+
+    @property
+    def _is_long(self) -> bool:
+        return len(self._volume.bricks[-1].address) > _LONGEST
 
     def records(self, document: Document, version: str | None, line: int, *, at_end: bool) -> Iterator[Record]:
         volume, name, cut = self._volume, self._volume.name[:80], ": it was cut off" if at_end else ""
@@ -244,7 +249,9 @@ class StatusText(_Lines):
                 self._in_detail = True
                 self._details.append((line, {"Brick": detail[2].removeprefix("Brick ")}))
             elif self._in_detail:
-                self._details[-1][1][detail[1]] = detail[2] if has_end or detail[2] == "N/A" else ""
+                value = detail[2] if has_end or detail[2] == "N/A" else ""
+                if (said := self._details[-1][1].setdefault(detail[1], value)) != value:
+                    self.damaged(f"expected one {detail[1]!r} of a brick, found {said[:40]!r} and {value[:40]!r}", line)
         elif not text or text.startswith("---"):
             self._close_name()
         else:
@@ -288,9 +295,13 @@ class StatusText(_Lines):
         if at_end and not self._rows and not self._details:
             self.damaged("expected bricks, found none: it was cut off, or it is the state of daemons alone", line)
         names = ("tcp_port", "rdma_port", "tier", "device", "file_system", "mount_options", "inode_size_bytes")
+        states: dict[str, str | None] = {}
         for place, values in [*self._rows, *((at, _from_detail(found)) for at, found in self._details)]:
+            address, online = values.get("address", ""), values.get("online")
+            if states.setdefault(address, online) != online:
+                self.damaged(f"expected one state of brick {address[:80]}, found {states[address]} and {online}", place)
             try:
-                host, path = split_brick(values.get("address", ""))
+                host, path = split_brick(address)
             except ParseError as error:
                 self.damaged(error.message, place)
                 continue

@@ -22,6 +22,9 @@ from glusterlab.tools.records import BrickRecord, Record, without_none
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
+_RECORDS = frozenset({"volume", "node", "peer", "task", "cumulativeStats", "intervalStats", "block", "fop"})
+"""Elements that say each thing of theirs once."""
+
 _TRANSPORTS = {"0": "tcp", "1": "rdma", "2": "tcp,rdma"}
 # gluster's CLI names its counts of upcalls by the list of file operations: entry n of one as entry n of the other
 _UPCALLS = {
@@ -39,6 +42,13 @@ def read_output(text: bytes | str) -> Element:
     if root.findtext("opRet") not in ("0", None):
         why = root.findtext("opErrstr") or root.findtext("output") or root.findtext("opErrno")
         raise ParseError(f"gluster reports an error: {why}")
+    for record in root.iter():
+        if record.tag in _RECORDS:
+            said: dict[str, str | None] = {}
+            for child in record:
+                if len(child) == 0 and said.setdefault(child.tag, child.text) != child.text:
+                    values = f"{said[child.tag]} and {child.text}"
+                    raise ParseError(f"expected one <{child.tag}> in a <{record.tag}>, found {values}"[:200])
     return root
 
 
@@ -55,9 +65,14 @@ def options(volume: Element) -> dict[str, str]:
 
 
 def brick_nodes(parent: Element) -> Iterator[Element]:
-    """The nodes of `volume status` that are bricks, and so no daemons."""
+    """The nodes of `volume status` that are bricks, and so no daemons; `ParseError` for a brick that stands twice."""
+    found: set[tuple[str, str]] = set()
     for node in parent.iter("node"):
-        if (node.findtext("path") or "").startswith("/"):
+        if (path := node.findtext("path") or "").startswith("/"):
+            brick = (node.findtext("hostname") or "", path)
+            if brick in found:
+                raise ParseError(f"expected each brick once, found {':'.join(brick)} twice")
+            found.add(brick)
             yield node
 
 

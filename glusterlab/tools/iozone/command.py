@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _NUMBERS = {"write": "0", "read": "1"}
 OPERATIONS = (Operation("write", "write"), Operation("read", "read", needs_files=True))
 OPTIONS = {
-    **dict.fromkeys(("-B", "-D", "-G", "-I", "-K", "-o", "-p", "-+d", "-+D", "-+k", "-+l", "-+L", "-+r", "-+z")),
+    **dict.fromkeys(("-B", "-D", "-G", "-I", "-K", "-o", "-p", "-+D", "-+k", "-+l", "-+L", "-+r", "-+z")),
     **dict.fromkeys(("-H", "-j", "-J", "-k", "-+C", "-+p", "-+S", "-+w", "-+y"), "[0-9]+"),
 }
 PROGRAMS = (
@@ -103,8 +103,8 @@ class Iozone(VolumeTool):
     def parse(self, folder: Path, cell: Cell) -> Measurement:
         record, workers = result_of(folder / "stdout.txt", cell)
         try:
-            hosts = [line.split()[0] for line in (folder / "clients").read_text().splitlines() if line.strip()]
-        except (OSError, UnicodeDecodeError):
+            hosts = [line.split()[0] for line in read_text(folder / "clients").splitlines() if line.strip()]
+        except ParseError:
             hosts = []
         return held_against(cell, record, placed(workers, hosts))
 

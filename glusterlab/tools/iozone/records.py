@@ -172,7 +172,7 @@ def _judge(run: Run, faults: Iterable[Reason], doubts: Iterable[Reason]) -> Verd
     return verdict([*(warned if sure else ()), *faults], [*(() if sure else warned), *around, *doubts])
 
 
-def _section_faults(section: Section) -> Iterator[Reason]:
+def _section_faults(run: Run, section: Section) -> Iterator[Reason]:
     error = f"; IOzone said: {section.errors[0]}" if section.errors else ""
     idle = sorted(child.number for child in section.workers if child.is_idle)
     if section.children == 0:
@@ -188,6 +188,13 @@ def _section_faults(section: Section) -> Iterator[Reason]:
         yield incomplete(f"expected a line for each of {section.count} workers, found {len(numbers)}")
     if section.children and (contradiction := _contradiction(section, section.children)):
         yield incomplete(contradiction)
+    file, record = _sizes_kb(run)
+    whole = file if section.unit != "ops/s" else file and record and file // record
+    done = [child.xfer for child in section.workers] or [section.min_xfer or 0.0]
+    if whole and max(done) > whole + 1:
+        yield incomplete(f"a worker transferred {max(done):g} of the {whole} {section.unit[:-2]} of its file")
+    elif whole and len(done) == section.count == len(section.workers) and max(done) < whole - (record or 0) - 1:
+        yield incomplete(f"no worker transferred all of its file: {max(done):g} of {whole} {section.unit[:-2]}")
 
 
 def _contradiction(section: Section, total: float) -> str | None:
@@ -199,6 +206,14 @@ def _contradiction(section: Section, total: float) -> str | None:
         return "the lines of the workers do not add up to the reported sum"
     if section.average is not None and abs(section.average * count - total) > slack:
         return "the mean over the workers does not fit the reported sum"
+    for name, value, of_workers in (
+        ("minimum", low, [child.throughput for child in section.workers]),
+        ("Min xfer", section.min_xfer, [child.xfer for child in section.workers]),
+    ):
+        if of_workers and value is not None and abs(min(of_workers) - value) > slack:
+            return f"the reported {name} of {value:g} is not that of the workers' lines"
+    if section.workers and high is not None and abs(max(child.throughput for child in section.workers) - high) > slack:
+        return f"the reported maximum of {high:g} is not that of the workers' lines"
     if low is None or high is None:
         return None
     if total > count * high + slack or low > high:
@@ -351,7 +366,7 @@ class _Records:
             section.line,
             LABELS[section.test],
             section.test,
-            _judge(run, _section_faults(section), _section_doubts(run, section)),
+            _judge(run, _section_faults(run, section), _section_doubts(run, section)),
             workers=section.count,
             file_size_bytes=_bytes(file_kb),
             record_size_bytes=_bytes(record_kb),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 FILES_PER_DIR, DIRS_PER_DIR = 100, 10  # smallfile's defaults
 PREFIX = "glusterlab"
+_SYNC = "smallfile-sync"
 
 ADVICE = (
     "smallfile is not there: git clone https://github.com/distributed-system-analysis/smallfile, then name "
@@ -79,7 +80,7 @@ class Smallfile(VolumeTool):
     def _sync_dir(self, job: Job) -> str:
         # smallfile removes this directory itself, so it must hold nothing else
         parent = job.shared_dir if job.shared_dir is not None else job.dataset_dir
-        return f"{parent}/smallfile-sync"
+        return f"{parent}/{_SYNC}"
 
     def prepare(self, job: Job) -> list[HostCommand]:
         """Before a create directories are made, for which smallfile has little time; before a read files are counted.
@@ -88,12 +89,13 @@ class Smallfile(VolumeTool):
         """
         hosts, threads = self._spread(job)
         cell = job.cell
-        script = [
-            join(("chmod", "700", job.ssh_wrapper)),
-            join(("rm", "-rf", *self.outputs(job), self._sync_dir(job))),
-        ]
+        folder, name = job.dataset_dir.rsplit("/", 1)
+        left: tuple[str, ...] = ("gl_in_marked", folder, "gl_remove_entry", f"./{name}/{_SYNC}")
+        if job.shared_dir is not None:
+            left = ("gl_remove", job.shared_dir, _SYNC)
+        script = [join(("chmod", "700", job.ssh_wrapper)), join(left)]
         if cell.operation == "create":
-            script += [join(("rm", "-rf", job.dataset_dir)), join(("mkdir", "-p", job.dataset_dir))]
+            script += [job.emptied, join(("mkdir", "-p", job.dataset_dir))]
             script.append(_make_directories(job.dataset_dir, hosts, threads, cell.files_per_worker))
         else:
             wanted = threads * cell.files_per_worker

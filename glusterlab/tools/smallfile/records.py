@@ -191,9 +191,13 @@ def _contradictions(report: Report) -> Iterator[Reason]:
         yield _wrong("lines of threads:", threads, len(rows))
     if report.percent_done is not None and report.percent_done > 100.005:
         yield _wrong("at most", "100 % of the files", f"{report.percent_done:g} %")
+    if report.files_per_thread == 0:
+        yield _wrong("files per thread:", "1 at least", 0)
     if not rows or len(rows) != report.workers:
         return
     files = sum(row.files or 0 for row in rows)
+    if report.files_per_thread is not None and (most := max(row.files or 0 for row in rows)) > report.files_per_thread:
+        yield _wrong("files of a thread: at most", report.files_per_thread, most)
     if report.files is not None and files != report.files:
         yield _wrong("as many files as the threads did:", files, report.files)
     if report.files_per_thread and report.percent_done is not None:
@@ -218,6 +222,14 @@ def _wrong_records(report: Report) -> Iterator[Reason]:
         yield _wrong(f"no records of {report.operation}:", 0, records)
     if not records and any((report.iops, report.mib_per_s, report.data_gib)):
         yield _wrong("a rate of", "0 records", "one")
+    size, of_record = report.file_size_kb, report.record_kb
+    if records and moves and size and of_record and report.distribution != "random exponential":
+        each = -(-size // of_record)
+        for row in report.rows:
+            # when threads stop, a file may be begun and not counted
+            if not each * (row.files or 0) <= (row.records or 0) <= each * ((row.files or 0) + 1):
+                yield _wrong(f"records of {row.files} files of {size} KB:", each * (row.files or 0), row.records)
+                break
     if not records and moves and report.files and report.file_size_kb and report.distribution != "random exponential":
         yield _wrong("records in", report.operation, "none")
 
@@ -256,6 +268,7 @@ def _gaps(report: Report) -> list[Reason]:
     absent = {
         "the parameters of the test": report.files_per_thread is None,
         "the percentage of files": report.percent_done is None,
+        "the elapsed time": report.elapsed_s is None,
         "the rate of files": report.files_per_s is None and not report.too_quick,
         "the rate of data": report.mib_per_s is None and report.moved_records and not report.too_quick,
         "the threads": not rows,

@@ -21,9 +21,10 @@ def held(gate: Gate, other: pd.DataFrame, reference: pd.DataFrame | None = None,
 def test_a_release_that_measures_nothing_is_not_tested() -> None:
     for nothing in (newer({}).assign(status="failed"), newer({}).assign(cell_id="another", slug="another")):
         told = held(Gate(0.05), nothing)
-        assert (told.tested, told.total, told.failed) == (0, 4, False)
+        assert (told.tested, told.total, told.failed) == (0, 4, True)
+        assert not held(Gate(0.05, allow_untested=True), nothing).failed
     # what only the new release has is no loss
-    assert held(Gate(untested=True), newer({}), older()[older()["operation"] == "read"]).total == 2
+    assert held(Gate(0.05), newer({}), older()[older()["operation"] == "read"]).total == 2
 
 
 def test_a_loss_below_the_margin_closes_a_stricter_gate() -> None:
