@@ -66,6 +66,14 @@ def up(
             "does. May be given again.",
         ),
     ] = None,
+    heads: Annotated[
+        list[str] | None,
+        option(
+            "MODEL",
+            "A scale model whose disks have heads that seek (FUSE), such as medium-file; large files need none. "
+            "May be given again.",
+        ),
+    ] = None,
     release: Annotated[
         str, typer.Option(help="Debian release of the hosts: bookworm (GlusterFS 10.3), trixie (11.1).")
     ] = "bookworm",
@@ -98,6 +106,7 @@ def up(
         medium_file_scale=medium_file_scale,
         more_models=tuple(parse_model(text) for text in model or ()),
         slow_disks=tuple(parse_slow_disk(text) for text in slow_disk or ()),
+        heads=tuple(heads or ()),
         release=release,
         subnet=subnet,
         disk_size_bytes=disk_size_bytes,

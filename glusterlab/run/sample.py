@@ -213,6 +213,8 @@ class SampleRun:
             effect = self.site.throttle(model)
             if model is not None:
                 self.writer.write("workload/throttle.json", dump_json(effect))
+            elif effect.get("served"):
+                self.writer.write("workload/heads.json", dump_json(effect["served"]))
 
     def _measure(self) -> None:
         command = self._workload.command(self._job(self.cell))

@@ -13,9 +13,11 @@ from pydantic import (
     Discriminator,
     Field,
     PlainSerializer,
+    SerializerFunctionWrapHandler,
     Tag,
     ValidationInfo,
     field_validator,
+    model_serializer,
     model_validator,
 )
 
@@ -67,6 +69,13 @@ class ScaleModel(SpecModel):
     name: Label
     scale: Scale = 1.0
     operations: Annotated[bool, Field(strict=True)] = False
+    heads: Annotated[bool, Field(strict=True)] = False
+
+    @model_serializer(mode="wrap")
+    def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        found: dict[str, Any] = dump(self)
+        # a cell of a model whose disks have no heads has the id that it had before there were any
+        return {key: value for key, value in found.items() if key != "heads" or value}
 
 
 REAL_HARDWARE = ScaleModel(name="real")
@@ -78,6 +87,7 @@ class ScaleParameters(SpecModel):
 
     scale: Scale = Field(description="the hardware is this many times slower")
     operations: Annotated[bool, Field(strict=True, description="scale operations per second of disks, too")] = False
+    heads: Annotated[bool, Field(strict=True, description="disks have heads, which seek")] = False
 
 
 class Host(SpecModel):

@@ -33,7 +33,7 @@ _MEMORY = 64 << 20
 _SMALL = 1 << 20
 _BLOCK = tarfile.BLOCKSIZE
 _PIECE = 1 << 20
-_SUITES_OWN = frozenset({"workload/command.json", "workload/throttle.json"})
+_SUITES_OWN = frozenset({"workload/command.json", "workload/heads.json", "workload/throttle.json"})
 
 
 def archive_of(name: str) -> str | None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from glusterlab.errors import TestbedError
+from glusterlab.testbed import headserver
+from glusterlab.testbed.drives import HOST
 from glusterlab.testbed.local import run, write_value
 from glusterlab.testbed.options import ARRAY_DISKS, TestbedOptions
 
@@ -45,26 +47,36 @@ def mount_points(options: TestbedOptions) -> dict[Kind, list[str]]:
 def make(options: TestbedOptions, folder: Path) -> list[Disk]:
     """Make the sparse backing files, in a folder, and loop devices of all servers."""
     sizes = {"disk": options.disk_size_bytes, "array": options.disk_size_bytes * ARRAY_DISKS}
+    kinds = mount_points(options).items()
+    places = [(host, kind, point) for host in options.server_names for kind, points in kinds for point in points]
+    images = {image_of(host, point): kind for host, kind, point in places}
+    for image, kind in images.items():
+        (folder / image).parent.mkdir(parents=True, exist_ok=True)
+        with (folder / image).open("wb") as stream:
+            stream.truncate(sizes[kind])
+    behind = headserver.begin(folder, images) if options.heads else folder
     made = []
-    for host in options.server_names:
-        (folder / host).mkdir(parents=True, exist_ok=True)
-        for kind, points in mount_points(options).items():
-            for point in points:
-                image = folder / host / f"{Path(point).name}.img"
-                with image.open("wb") as stream:
-                    stream.truncate(sizes[kind])
-                # without direct I/O the file behind a loop device is cached a second time, on the machine
-                direct = [] if options.memory_backed else ["--direct-io=on"]
-                device = run(["losetup", "--find", "--show", *direct, image]).strip()
-                # A flush is done at once, as by a controller whose cache outlives a power cut: else each would flush
-                # this machine's own disk, which all devices share, at the speed of that and not of the model.
-                _set_write_cache(device, "write through")
-                made.append(Disk(host, kind, device, device_number(device), point))
+    for host, kind, point in places:
+        # without direct I/O the file behind a loop device is cached a second time, on the machine
+        direct = [] if options.memory_backed and not options.heads else ["--direct-io=on"]
+        device = run(["losetup", "--find", "--show", *direct, behind / image_of(host, point)]).strip()
+        # A flush is done at once, as by a controller whose cache outlives a power cut: else each would flush
+        # this machine's own disk, which all devices share, at the speed of that and not of the model.
+        # The cache of a bare disk with a head does not outlive one, and its model says what a flush takes.
+        _set_queue(device, "write_cache", "write back" if options.heads and kind == "disk" else "write through")
+        if options.heads:
+            _set_queue(device, "read_ahead_kb", f"{HOST['read_ahead_bytes'].value / 1024:.0f}")
+        made.append(Disk(host, kind, device, device_number(device), point))
     return made
 
 
-def _set_write_cache(device: str, value: str) -> None:
-    write_value(_BLOCK / Path(device).name / "queue" / "write_cache", value)
+def image_of(host: str, mount_point: str) -> str:
+    """Name of a disk's file below the folder of all disks."""
+    return f"{host}/{Path(mount_point).name}.img"
+
+
+def _set_queue(device: str, what: str, value: str) -> None:
+    write_value(_BLOCK / Path(device).name / "queue" / what, value)
 
 
 def device_number(device: str) -> str:
@@ -87,7 +99,7 @@ def remove(folder: Path) -> None:
         for device in left:
             # who gets the loop device next counts on its flushes; a kernel that refuses must not keep it attached
             with suppress(TestbedError):
-                _set_write_cache(device, "write back")
+                _set_queue(device, "write_cache", "write back")
             run(["losetup", "--detach", device], check=False)
         if not attached(folder):
             return

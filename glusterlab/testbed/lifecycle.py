@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 from ruamel.yaml import YAML
 
 from glusterlab.errors import TestbedError, UsageError
-from glusterlab.testbed import cgroups, disks, local, network, throttle
+from glusterlab.testbed import cgroups, disks, headserver, local, network, throttle
 from glusterlab.testbed.local import run, unmount_below
 from glusterlab.testbed.options import TestbedOptions
 from glusterlab.testbed.state import (
@@ -67,7 +67,7 @@ def up(options: TestbedOptions, progress: Progress) -> State:
 
 def _problems(options: TestbedOptions) -> list[str]:
     """What is in the way of a start, all of it, before anything is made: that may take minutes."""
-    found = tree_problems(options.release)
+    found = [*(headserver.problems() if options.heads else []), *tree_problems(options.release)]
     if _remains(options.name):
         advice = f"'glusterlab testbed down --name {options.name}' removes it"
         found.append(f"the testbed '{options.name}' is there already (or left over from a crash): {advice}")
@@ -271,9 +271,11 @@ def _remove(name: str, progress: Progress) -> None:
     progress(f"taking the testbed '{name}' down")
     # a killed brick process cannot end while its dirty pages are written at a limited speed
     throttle.lift(name, disks.attached(images))
+    headserver.lift(images)
     network.kill_all(name)
     network.remove(name)
     disks.remove(images)
+    headserver.end(images)
     cgroups.stop_lxcfs(folder / "lxcfs")
     cgroups.remove(name)
     unmount_below(images)

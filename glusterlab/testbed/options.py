@@ -70,10 +70,14 @@ LINKS_BYTES_PER_S = {"server": 20e9 / 8, "client": 10e9 / 8}
 
 @dataclass(frozen=True)
 class Model:
-    """A scale model: everything is `scale` times slower; `operations` says whether disk operations are, too."""
+    """A scale model: everything is `scale` times slower; `operations` says whether disk operations are, too.
+
+    With `heads` they follow from the heads of the disks, and none are assumed.
+    """
 
     scale: float
     operations: bool
+    heads: bool = False
 
 
 def parse_model(text: str) -> tuple[str, float, bool]:
@@ -112,6 +116,7 @@ class TestbedOptions:
     medium_file_scale: float = 240.0
     more_models: tuple[tuple[str, float, bool], ...] = ()
     slow_disks: tuple[tuple[str, str, float], ...] = ()
+    heads: tuple[str, ...] = ()
     release: str = "bookworm"
     subnet: str = "10.77.0.0/24"
     disk_size_bytes: int = 4 << 30
@@ -122,6 +127,7 @@ class TestbedOptions:
         # a state file has lists where the options have tuples
         object.__setattr__(self, "more_models", tuple(map(tuple, self.more_models)))
         object.__setattr__(self, "slow_disks", tuple(map(tuple, self.slow_disks)))
+        object.__setattr__(self, "heads", tuple(self.heads))
         if not re.fullmatch(r"[a-z][a-z0-9-]{0,19}", self.name):
             raise UsageError(f"--name {self.name}: expected 1 to 20 of a-z, 0-9 and '-', starting with a letter")
         for what, count in (("servers", self.servers), ("clients", self.clients)):
@@ -149,6 +155,9 @@ class TestbedOptions:
                 raise UsageError(f"--model {name}: expected a name of its own of a-z, 0-9 and '-'")
         if len(set(names)) < len(names):
             raise UsageError("--model: expected each name once")
+        for name in self.heads:
+            if name not in self.models:
+                raise UsageError(f"--heads {name}: expected one of the models {', '.join(self.models)}")
         for name, model in self.models.items():
             if not 1 <= model.scale <= 10000:
                 option = f"--model {name}=" if name in names else _OPTION_OF[name]
@@ -166,12 +175,14 @@ class TestbedOptions:
 
     @property
     def models(self) -> dict[str, Model]:
-        return {
+        stated = {
             "large-file": Model(self.scale, operations=False),
             "medium-file": Model(self.medium_file_scale, operations=False),
             "small-file": Model(self.small_file_scale, operations=True),
             **{name: Model(scale, operations=limit) for name, scale, limit in self.more_models},
         }
+        headed = {name: Model(stated[name].scale, False, True) for name in self.heads if name in stated}
+        return stated | headed
 
     @property
     def server_names(self) -> list[str]:

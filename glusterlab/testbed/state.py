@@ -136,7 +136,8 @@ def cluster_specification(state: State) -> dict[str, Any]:
         "shared_dir": SHARED_FOLDER,
         "telemetry": {"interval": "2 s"},
         "scale_models": {
-            name: {"scale": model.scale, "operations": model.operations} for name, model in options.models.items()
+            name: {"scale": model.scale, "operations": model.operations, **({"heads": True} if model.heads else {})}
+            for name, model in options.models.items()
         },
         "testbed": {"name": options.name, "state": str(state.folder)},
     }

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import TestbedError, UsageError
-from glusterlab.testbed import cgroups, network
-from glusterlab.testbed.disks import device_number
+from glusterlab.testbed import cgroups, headserver, network
+from glusterlab.testbed.disks import device_number, image_of
+from glusterlab.testbed.drives import RAID6, ST6000NM0034
 from glusterlab.testbed.local import run, write_value
 from glusterlab.testbed.options import HARDWARE, LINKS_BYTES_PER_S, Device, Model
 from glusterlab.testbed.state import State
@@ -57,27 +59,40 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     if model is not None and model not in models:
         raise UsageError(f"the testbed '{state.options.name}' has no scale model '{model}': it has {', '.join(models)}")
     chosen = None if model is None else models[model]
-    by_kind = {kind: {} if chosen is None else disk_limits(device, chosen) for kind, device in HARDWARE.items()}
-    slow: dict[str, dict[str, int]] = {}
+    headed = chosen is not None and chosen.heads
+    limited = None if headed else chosen
+    by_kind = {kind: {} if limited is None else disk_limits(device, limited) for kind, device in HARDWARE.items()}
+    slow: dict[str, Any] = {}
+    late: dict[str, float] = {}
     slowness = {(host, name): times for host, name, times in state.options.slow_disks}
     for disk in state.disks:
         limits = by_kind[disk.kind]
         times = slowness.get((disk.host, Path(disk.mount_point).name), 1.0)
-        if times > 1 and limits:
+        if times > 1 and headed:
+            late[image_of(disk.host, disk.mount_point)] = slow[f"{disk.host}:{disk.mount_point}"] = times
+        elif times > 1 and limits:
             limits = {name: max(1, round(limit / times)) for name, limit in limits.items()}
             slow[f"{disk.host}:{disk.mount_point}"] = limits
         for target, values in _lines(state.options.name, disk.host, disk.number, limits):
             write_value(target, values)
+    served: dict[str, Any] = {}
+    if state.options.heads:
+        images = state.folder / "disks"
+        # what the heads did is read when they are lifted: it belongs to the sample that ends
+        served = headserver.served(images) if chosen is None else {}
+        headserver.control(images, chosen.scale if chosen is not None and headed else None, late)
     links = {role: None if chosen is None else round(rate / chosen.scale) for role, rate in LINKS_BYTES_PER_S.items()}
     _limit_links(state, links)
+    by_blkio = "cgroup v2 io.max" if cgroups.is_v2() else "cgroup v1 blkio.throttle"
     return {
         "model": model,
         "scale": None if chosen is None else chosen.scale,
-        "disk": by_kind["disk"],
-        "array": by_kind["array"],
+        "disk": asdict(ST6000NM0034) if headed else by_kind["disk"],
+        "array": asdict(RAID6) if headed else by_kind["array"],
         **({"slow_disks": slow} if slow else {}),
+        **({"served": served} if served.get("scale") else {}),
         **{f"{role}_link_bytes_per_s": rate for role, rate in links.items()},
-        "enforced_by": ["cgroup v2 io.max" if cgroups.is_v2() else "cgroup v1 blkio.throttle", "tc tbf"],
+        "enforced_by": ["heads of disks (FUSE)" if headed else by_blkio, "tc tbf"],
     }
 
 
