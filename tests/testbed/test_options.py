@@ -33,6 +33,7 @@ from glusterlab.tools import runnable
         ({"slow_disks": (("server07", "d01", 6.0),)}, "--slow-disk server07:d01"),
         ({"slow_disks": (("server01", "d13", 6.0),)}, "d01 to a01"),
         ({"slow_disks": (("server01", "d01", 0.5),)}, "--slow-disk server01:d01=0.5"),
+        ({"heads": ("huge-file",)}, "--heads huge-file"),
         ({"release": "sarge"}, "sarge"),
         ({"subnet": "8.8.8.0/24"}, "8.8.8.0/24"),
         ({"subnet": "10.0.0.0/30"}, "10.0.0.0/30"),
@@ -123,6 +124,31 @@ def test_one_disk_is_slower_than_its_like_and_stays_so(tmp_path: Path, monkeypat
     assert limits[3] == slow["server02:/bricks/jbod/d01"]
     # without a scale model nothing is limited, nor slower
     assert "slow_disks" not in throttle.apply(tmp_path, None)
+
+
+def test_disks_with_heads_are_limited_by_them_and_not_by_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = _state(tmp_path, servers=1, disks=2, arrays=0, heads=("small-file",), slow_disks=(("server01", "d02", 4.0),))
+    made.save()
+    assert state.State.load(tmp_path) == made
+    models = state.cluster_specification(made)["scale_models"]
+    assert models["small-file"] == {"scale": 20.0, "operations": False, "heads": True}
+    assert "heads" not in models["medium-file"]
+    limits: list[dict[str, int]] = []
+    asked: list[tuple[float | None, dict[str, float]]] = []
+    monkeypatch.setattr(throttle, "_lines", lambda _testbed, _host, _number, found: limits.append(found) or [])
+    monkeypatch.setattr(throttle, "_limit_links", lambda *_: None)
+    monkeypatch.setattr(throttle.headserver, "control", lambda _folder, *words: asked.append(words))
+    monkeypatch.setattr(throttle.headserver, "served", lambda _: {"scale": 20.0, "disks": {}})
+    effect = throttle.apply(tmp_path, "small-file")
+    assert effect["disk"]["outer_bytes_per_s"] == 226e6
+    assert effect["enforced_by"][0] == "heads of disks (FUSE)"
+    assert "served" not in effect
+    assert throttle.apply(tmp_path, "medium-file")["disk"] == {"rbps": 883333, "wbps": 854167}
+    assert throttle.apply(tmp_path, None)["served"] == {"scale": 20.0, "disks": {}}
+    assert asked == [(20.0, {"server01/d02.img": 4.0}), (None, {}), (None, {})]
+    assert [bool(found) for found in limits] == [False, False, True, True, False, False]
 
 
 def test_dense_servers_stand_for_standard_ones_too(tmp_path: Path) -> None:
