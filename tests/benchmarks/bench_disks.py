@@ -86,12 +86,13 @@ def by_the_model(row: Row, count: int = 2000) -> float:
 
 def by_fio(fio: str, device: str, row: Row, seconds: float, scale: float) -> tuple[float, float]:
     """Requests per second and mean latency, in the hardware's time."""
+    if not row.sequential:
+        seconds *= max(1.0, row.depth / 8)  # else what is under way at the end is much of the whole
     words = [f"--filename={device}", f"--rw={row.operation}", f"--bs={row.size}", f"--iodepth={row.depth}"]
     words += [f"--size={row.span}", "--direct=1", "--ioengine=libaio", "--time_based", f"--runtime={seconds:g}s"]
     words += ["--name=alone", "--randrepeat=1", "--norandommap", "--output-format=json"]
-    # at the rate of the medium, not of the cache; with as many requests under way at the end as at the begin
-    filling = ST6000NM0034.cache_bytes / 200e6 if row.operation == "write" else row.depth / 100
-    words.append(f"--ramp_time={math.ceil(scale * filling)}s")
+    if row.operation == "write":  # at the rate of the medium, not of the cache
+        words.append(f"--ramp_time={math.ceil(scale * ST6000NM0034.cache_bytes / 200e6)}s")
     if row.operation == "randwrite":
         words.append("--fsync=1")
     job = json.loads(run([fio, *words], deadline_s=seconds * 4 + 300))["jobs"][0]
