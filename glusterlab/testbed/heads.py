@@ -82,6 +82,7 @@ class _Command:
     done: Done
     stroke: float
     cached: bool = False
+    passed: float = 0.0  # bytes of the same track that the head passes on its way
 
 
 @dataclass(eq=False)
@@ -174,6 +175,8 @@ class Head:
         transfer = (last - self._platter.stroke(start)) * self._platter.rotations / self.drive.rotations_per_s
         self.counts["seeks"] += abs(command.stroke - self._stroke) >= self._platter.track
         self.busy_s += wait + transfer
+        track = self._platter.rate(self._stroke) / self.drive.rotations_per_s
+        command.passed = passed if 0 <= (passed := command.offset - self._at) < track else 0.0
         self._ahead = None
         self._at, self._stroke = end, last
         self.timeline.at(now + wait + transfer, self._finish)
@@ -198,10 +201,9 @@ class Head:
         assert command is not None
         end = command.offset + command.size
         if not command.write:
-            # what passes under the head between two reads of a track is read, too
-            track = self._platter.rate(self._stroke) / self.drive.rotations_per_s
-            continues = self._segment(command.offset, reach=track) is not None
-            kept = self._keep(command.offset, end, reach=track)
+            # what passes under the head on its way to a sector of the same track is read, too
+            continues = self._segment(command.offset, command.passed) is not None
+            kept = self._keep(command.offset, end, command.passed)
             if continues and self._at == end:
                 self._ahead, self._ahead_since, self._ahead_limit = kept, self.timeline.now, end + self._segment_bytes
             command.done()

@@ -68,6 +68,14 @@ def test_streams_that_take_turns_cost_seeks_unless_their_pieces_are_long() -> No
     assert two(1 << 17) < 0.15 * ST6000NM0034.outer_bytes_per_s
 
 
+def test_what_the_head_passes_is_read_and_what_it_did_not_pass_is_not() -> None:
+    for between, hits in (([], 1), ([(int(WHOLE) // 2, 4096)], 0)):
+        head = Head(ST6000NM0034)
+        places = [(0, 4096), *between, (1 << 20, 4096), (1 << 19, 4096)]
+        closed_loop(head, (("read", *place) for place in places), len(places))
+        assert head.counts["hits"] == hits
+
+
 def test_a_write_without_cache_misses_its_turn_and_a_queue_does_not() -> None:
     alone, _ = closed_loop(Head(UNCACHED), in_order("write", 1 << 20), 500)
     together, _ = closed_loop(Head(UNCACHED), in_order("write", 1 << 20), 500, 4)
