@@ -67,17 +67,24 @@ HARDWARE = {
 LINKS_BYTES_PER_S = {"server": 20e9 / 8, "client": 10e9 / 8}
 """What testbeds are scale models of, at full size."""
 
+SERVER_MEMORY_BYTES = 64 << 30
+DIRTY_SHARE, DIRTY_BACKGROUND_SHARE = 0.20, 0.10
+"""Of a server's memory, what may wait to be written, and from where on the kernel writes it back: the guide's standard
+server, and vm.dirty_ratio and vm.dirty_background_ratio of rhgs-sequential-io, Red Hat's profile for large files."""
+
 
 @dataclass(frozen=True)
 class Model:
     """A scale model: everything is `scale` times slower; `operations` says whether disk operations are, too.
 
-    With `heads` they follow from the heads of the disks, and none are assumed.
+    With `heads` they follow from the heads of the disks, and none are assumed. `stretched`: files keep their size and
+    time is `scale` times longer; else files are that many times smaller, and time is the hardware's.
     """
 
     scale: float
     operations: bool
     heads: bool = False
+    stretched: bool = False
 
 
 def parse_model(text: str) -> tuple[str, float, bool]:
@@ -177,11 +184,11 @@ class TestbedOptions:
     def models(self) -> dict[str, Model]:
         stated = {
             "large-file": Model(self.scale, operations=False),
-            "medium-file": Model(self.medium_file_scale, operations=False),
-            "small-file": Model(self.small_file_scale, operations=True),
-            **{name: Model(scale, operations=limit) for name, scale, limit in self.more_models},
+            "medium-file": Model(self.medium_file_scale, operations=False, stretched=True),
+            "small-file": Model(self.small_file_scale, operations=True, stretched=True),
+            **{name: Model(scale, operations=limit, stretched=limit) for name, scale, limit in self.more_models},
         }
-        headed = {name: Model(stated[name].scale, False, True) for name in self.heads if name in stated}
+        headed = {name: Model(stated[name].scale, False, True, True) for name in self.heads if name in stated}
         return stated | headed
 
     @property

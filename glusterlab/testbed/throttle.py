@@ -6,6 +6,8 @@ group, all other writes to the root group, and limits each alone. So hosts have 
 
 from __future__ import annotations
 
+import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
@@ -17,14 +19,24 @@ from glusterlab.testbed import cgroups, headserver, network
 from glusterlab.testbed.disks import device_number, image_of
 from glusterlab.testbed.drives import RAID6, ST6000NM0034
 from glusterlab.testbed.local import run, write_value
-from glusterlab.testbed.options import HARDWARE, LINKS_BYTES_PER_S, Device, Model
-from glusterlab.testbed.state import State
+from glusterlab.testbed.options import (
+    DIRTY_BACKGROUND_SHARE,
+    DIRTY_SHARE,
+    HARDWARE,
+    LINKS_BYTES_PER_S,
+    SERVER_MEMORY_BYTES,
+    Device,
+    Model,
+)
+from glusterlab.testbed.state import State, state_home
 
 if TYPE_CHECKING:
     from glusterlab.spec.cluster import Cluster
 
 LINK_BURST_BYTES = 256 * 1024
 LINK_QUEUE_BYTES = 1024 * 1024
+VM = Path("/proc/sys/vm")
+_SAVED = "machine.json"  # the machine's own values, while a model has others in their place
 _V1_FILES = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wiops": "write_iops"}
 
 
@@ -38,6 +50,40 @@ def disk_limits(hardware: Device, model: Model) -> dict[str, int]:
         limits["riops"] = max(1, round(hardware.read_operations_per_s / model.scale))
         limits["wiops"] = max(1, round(hardware.write_operations_per_s / model.scale))
     return limits
+
+
+def dirty_limits(servers: int, model: Model | None) -> dict[str, int]:
+    """How much all servers together may hold unwritten: the machine has one limit for all of them.
+
+    A model whose time is the hardware's has a share of its memory; where time is stretched files keep their size, and
+    the hardware's whole memory is more than the machine has: its own limits stay.
+    """
+    if model is None or model.stretched:
+        return {}
+    shares = {"dirty_bytes": DIRTY_SHARE, "dirty_background_bytes": DIRTY_BACKGROUND_SHARE}
+    limits = {name: round(servers * SERVER_MEMORY_BYTES * share / model.scale) for name, share in shares.items()}
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return limits if limits["dirty_bytes"] < DIRTY_SHARE * memory else {}
+
+
+def _limit_dirty(limits: dict[str, int], home: Path) -> None:
+    """Put limits in the place of the machine's own, which are kept in a file; none: put these back."""
+    saved = home / _SAVED
+    if not saved.exists():
+        if not limits:
+            return
+        names = [name for kind in ("dirty", "dirty_background") for name in (f"{kind}_bytes", f"{kind}_ratio")]
+        partial = saved.with_suffix(".partial")
+        partial.write_text(
+            json.dumps({name: int((VM / name).read_text(encoding="ascii")) for name in names}), encoding="utf-8"
+        )
+        partial.rename(saved)
+    # of bytes and ratio the one that is written makes the other 0
+    own = {name: value for name, value in json.loads(saved.read_text(encoding="utf-8")).items() if value}
+    for name, value in (limits or own).items():
+        write_value(VM / name, str(value))
+    if not limits:
+        saved.unlink()
 
 
 def run_options(cluster: Cluster) -> dict[str, Any]:
@@ -83,6 +129,8 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         headserver.control(images, chosen.scale if chosen is not None and headed else None, late)
     links = {role: None if chosen is None else round(rate / chosen.scale) for role, rate in LINKS_BYTES_PER_S.items()}
     _limit_links(state, links)
+    dirty = dirty_limits(state.options.servers, chosen)
+    _limit_dirty(dirty, state.folder.parent)
     by_blkio = "cgroup v2 io.max" if cgroups.is_v2() else "cgroup v1 blkio.throttle"
     return {
         "model": model,
@@ -92,12 +140,15 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         **({"slow_disks": slow} if slow else {}),
         **({"served": served} if served.get("scale") else {}),
         **{f"{role}_link_bytes_per_s": rate for role, rate in links.items()},
+        **{f"vm_{name}": value for name, value in dirty.items()},
         "enforced_by": ["heads of disks (FUSE)" if headed else by_blkio, "tc tbf"],
     }
 
 
 def lift(testbed: str, devices: list[str]) -> None:
     """Lift the limits of loop devices that are attached now: what still has data to write needs it."""
+    with suppress(TestbedError):
+        _limit_dirty({}, state_home())
     for device in devices:
         number = device_number(device)
         for target, values in _lines(testbed, None, number, {}):

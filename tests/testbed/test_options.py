@@ -308,3 +308,27 @@ def test_status_tells_scripts_the_cluster_file(tmp_path: Path, monkeypatch: pyte
     plain = CliRunner().invoke(app, command)
     assert file in plain.stderr
     assert plain.stdout.split()[-4:] == ["server01", "10.0.0.1", "up" if up else "down", "3"]
+
+
+def test_unwritten_data_are_limited_as_the_hardwares_and_the_machines_own_limits_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vm = tmp_path / "vm"
+    vm.mkdir()
+    own = {"dirty_bytes": "0", "dirty_ratio": "20", "dirty_background_bytes": "4096", "dirty_background_ratio": "0"}
+    for name, value in own.items():
+        (vm / name).write_text(value)
+    monkeypatch.setattr(throttle, "VM", vm)
+    limits = throttle.dirty_limits(6, Model(200.0, operations=False))
+    # a fifth and a tenth of 64 GiB on each of six servers, two hundred times smaller
+    assert limits == {"dirty_bytes": 412316860, "dirty_background_bytes": 206158430}
+    assert throttle.dirty_limits(6, Model(20.0, operations=True, stretched=True)) == {}
+    assert throttle.dirty_limits(6, Model(1.0, operations=False)) == {}, "more than the machine has"
+    throttle._limit_dirty(limits, tmp_path)
+    throttle._limit_dirty({"dirty_bytes": 8192, "dirty_background_bytes": 4096}, tmp_path)
+    assert (vm / "dirty_bytes").read_text() == "8192"
+    throttle._limit_dirty({}, tmp_path)
+    restored = {name: (vm / name).read_text() for name, value in own.items() if value != "0"}
+    assert restored == {name: value for name, value in own.items() if value != "0"}
+    assert not (tmp_path / "machine.json").exists()
+    throttle._limit_dirty({}, tmp_path)
