@@ -276,6 +276,7 @@ def show_plan(
         target = percent(plan.repeats.half_width)
         lines.append(f"a cell ends after {limits}, as soon as the 95 % interval of its mean is ± {target}")
     lines += [*_left_out("excluded", plan.excluded), *_left_out("not runnable", plan.not_runnable)]
+    lines += _unequal(plan)
     data = _plan_json(campaign, cluster_file, plan, cost) if as_json else None
     show(rows, as_json, data, right=right, fold=fold, lines=lines)
 
@@ -343,7 +344,22 @@ def _left_out(what: str, cells: Sequence[tuple[Cell, str]]) -> Iterator[str]:
             yield f"  and {len(members) - 5} more (--json names all)"
 
 
+def _unequal(plan: Plan) -> Iterator[str]:
+    from glusterlab.run.plan import unequal_work
+
+    others: dict[tuple[str, str, str], set[str]] = {}
+    for one, other, what in unequal_work(plan.cells):
+        workload = f"{one.tool} {format_size(one.nominal_file_size_bytes)}, {count_of(one.workers, 'worker')}"
+        others.setdefault((workload, what, one.layout.name), set()).add(other.layout.name)
+    if others:
+        yield "\nunequal work: rates of these layouts are not to be compared until their files are made equal"
+    for (workload, what, layout), names in others.items():
+        yield f"  {workload}: {what}: {layout} and {', '.join(sorted(names))}"
+
+
 def _plan_json(campaign: Campaign, cluster_file: Path | None, plan: Plan, cost: Estimate | None) -> dict[str, Any]:
+    from glusterlab.run.plan import unequal_work
+
     samples, warmup = _counts(plan.counted), _counts(plan.warmup)
     cells = []
     for cell in plan.cells:
@@ -371,5 +387,8 @@ def _plan_json(campaign: Campaign, cluster_file: Path | None, plan: Plan, cost: 
         "repeats": bounds(plan.repeats),
         "excluded": [{"cell": cell.id, "reason": reason} for cell, reason in plan.excluded],
         "not_runnable": [{"cell": cell.id, "reason": reason} for cell, reason in plan.not_runnable],
+        "unequal_work": [
+            {"cells": [one.id, other.id], "difference": what} for one, other, what in unequal_work(plan.cells)
+        ],
         "total": total,
     }

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from glusterlab.errors import UsageError
 from glusterlab.run.baseline import brick_rate, expand_baseline, expected_s
 from glusterlab.spec.campaign import BaselineSpec, Campaign, Repeats, expand, unknown
-from glusterlab.spec.cell import Cell, layout_problem
+from glusterlab.spec.cell import Cell, layout_problem, work_differences
 from glusterlab.spec.cluster import REAL_HARDWARE, Cluster
 from glusterlab.spec.fields import problem
 from glusterlab.tools import host_tools, runnable, volume_tools
@@ -181,6 +181,26 @@ def _length_problem(cell: Cell, length: float, cluster: Cluster | None) -> str |
         f"file_size x scale {cell.model.scale:g} is {ratio:.3g} of stands_for: expected {length:g} within "
         f"{STANDS_FOR_TOLERANCE:.0%}, change file_size or stands_for, or state 'length: {ratio:.3g}'"
     )
+
+
+def unequal_work(cells: Iterable[Cell]) -> list[tuple[Cell, Cell, str]]:
+    """Pairs of cells that differ in their layout or access, and do work that may not be compared; and in what.
+
+    One pair for each tool, operation, size, number of workers and other side that has no cell of equal work.
+    """
+    groups: dict[tuple[object, ...], dict[tuple[object, ...], list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    for cell in cells:
+        key = (cell.tool, cell.operation, cell.nominal_file_size_bytes, cell.workers, cell.model, cell.options)
+        groups[key][cell.layout, cell.access].append(cell)
+    found = []
+    for sides in groups.values():
+        first, *others = sides.values()
+        for other in others:
+            differences = [(one, each, work_differences(one, each)) for one in first for each in other]
+            if all(what for *_, what in differences):
+                one, each, what = differences[0]
+                found.append((one, each, "; ".join(what.values())))
+    return found
 
 
 def order_samples(cells: Iterable[Cell], *, seed: int, repeats: int, warmup: int = 0) -> list[PlannedSample]:

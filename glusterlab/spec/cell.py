@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -151,6 +152,53 @@ def _id_of(cell: Cell) -> str:
 def _digest(facts: dict[str, Any]) -> str:
     canonical = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()[:8]
+
+
+WORK_TOLERANCE = 0.1
+"""Sizes and lengths that are no further apart are one: 4 GB and 4 GiB differ by 7 %."""
+
+_WORK = {
+    "file_size": "of each file",
+    "length": "times the length that the scale asks for",
+    "files_per_worker": "files per worker",
+    "records": "records per file",
+    "runtime": "seconds",
+}
+
+
+def work_of(cell: Cell | Mapping[str, Any]) -> dict[str, float | None]:
+    """What one worker does, in terms of the hardware that a cell or a row of the samples table stands for."""
+    facts = {**cell.model_dump(), "scale": cell.model.scale} if isinstance(cell, Cell) else cell
+    written, nominal, record = (facts[f"{name}_size_bytes"] for name in ("file", "nominal_file", "record"))
+    runtime = facts.get("runtime_s")
+    return {
+        "file_size": nominal,
+        "length": 1.0 if written == nominal else written * facts["scale"] / nominal,
+        "files_per_worker": facts["files_per_worker"],
+        "records": None if record is None or math.isnan(record) else written / record,
+        "runtime": None if runtime is None or math.isnan(runtime) else runtime,
+    }
+
+
+def work_differences(one: Cell | Mapping[str, Any], other: Cell | Mapping[str, Any]) -> dict[str, str]:
+    """In what the workers of two cells did not do equal work, by its name in `work_of`; empty where they did."""
+    found = {}
+    for (name, first), second in zip(work_of(one).items(), work_of(other).values(), strict=True):
+        if first is None or second is None:
+            same = first is second
+        else:
+            same = (
+                first == second if name == "files_per_worker" else math.isclose(first, second, rel_tol=WORK_TOLERANCE)
+            )
+        if not same:
+            found[name] = f"{_amount(name, first)} and {_amount(name, second)} {_WORK[name]}"
+    return found
+
+
+def _amount(name: str, value: float | None) -> str:
+    if value is None:
+        return "no stated"
+    return format_size(int(value)) if name == "file_size" else f"{value:.3g}"
 
 
 def layout_problem(layout: Layout, cluster: Cluster) -> str | None:

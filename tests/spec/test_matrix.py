@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from glusterlab.errors import SpecError
-from glusterlab.run.plan import build_plan, estimate, order_samples
+from glusterlab.run.plan import build_plan, estimate, order_samples, unequal_work
 from glusterlab.spec import Campaign, Cell, Cluster, Layout, Repeats, ScaleModel, load_campaign, load_cluster
 from glusterlab.spec.campaign import expand, expand_layouts
-from glusterlab.spec.cell import parse_geometry, place_bricks
+from glusterlab.spec.cell import parse_geometry, place_bricks, work_differences
 from glusterlab.spec.cluster import Host
 from glusterlab.tools import volume_tools
 from tests.spec.conftest import CAMPAIGN, CLUSTER, Write
@@ -277,3 +277,36 @@ def test_smallfile_is_found_by_the_file_or_the_environment(cluster: Cluster, tmp
     (folder / "smallfile_cli.py").touch()
     assert cluster.smallfile_checkout({"GLUSTERLAB_SMALLFILE": str(folder)}) == folder
     assert cluster.smallfile_checkout({}) is None
+
+
+WORK = {"file_size_bytes": 20 << 20, "nominal_file_size_bytes": 4 << 30, "record_size_bytes": 512 << 10}
+WORK |= {"files_per_worker": 1, "runtime_s": float("nan"), "scale": 200.0}
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, {}),
+        ({"scale": 400.0, "file_size_bytes": 10 << 20, "record_size_bytes": 256 << 10}, {}),
+        ({"nominal_file_size_bytes": 4 * 10**9}, {}),
+        ({"nominal_file_size_bytes": 2 << 30, "scale": 100.0}, {"file_size": "4 GiB and 2 GiB of each file"}),
+        ({"file_size_bytes": 10 << 20, "record_size_bytes": 256 << 10}, {"length": "0.977 and 0.488 times the length"}),
+        ({"files_per_worker": 3}, {"files_per_worker": "1 and 3 files per worker"}),
+        ({"record_size_bytes": float("nan")}, {"records": "40 and no stated records per file"}),
+        ({"runtime_s": 20.0}, {"runtime": "no stated and 20 seconds"}),
+    ],
+)
+def test_equal_work_is_of_equal_files(changed: dict[str, float], expected: dict[str, str]) -> None:
+    found = work_differences(WORK, WORK | changed)
+    assert found.keys() == expected.keys()
+    assert all(found[name].startswith(text) for name, text in expected.items())
+
+
+def test_the_plan_finds_layouts_that_do_unequal_work(write: Write) -> None:
+    campaign = load_campaign(write("campaign.yaml", CAMPAIGN, {"files_per_worker: 100": "files_per_worker: [100, 40]"}))
+    made = [cell for cell, *_ in expand(campaign, None)]
+    assert not unequal_work(made)
+    few = [cell for cell in made if cell.files_per_worker != (40 if cell.layout.name == "ec" else 100)]
+    found = unequal_work(few)
+    assert {(one.workers, one.operation) for one, *_ in found} == {(w, o) for w in (2, 4) for o in ("create", "read")}
+    assert {what for *_, what in found} == {"40 and 100 files per worker"}
