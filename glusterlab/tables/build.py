@@ -34,6 +34,7 @@ from glusterlab.tables import CHECKED
 from glusterlab.tables.read import Tables
 from glusterlab.tables.schema import arrow_schema
 from glusterlab.telemetry.reader import chunks
+from glusterlab.tools import runnable
 from glusterlab.tools.records import METRICS
 
 if TYPE_CHECKING:
@@ -389,12 +390,13 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         if sample.status == "valid":
             raise
         return row, []
-    record = result.record
+    record, tool = result.record, runnable().get(result.record.tool)
     each = [worker.throughput_bytes_per_s for worker in result.workers if worker.throughput_bytes_per_s]
     row |= {
         "tool_version": record.tool_version or "",
         "elapsed_s": record.elapsed_s,
         **{metric: getattr(record, metric) for metric in METRICS},
+        **result.over_the_whole_time(together=tool is not None and tool.starts_together),
         "worker_min_bytes_per_s": min(each, default=record.worker_min_bytes_per_s),
         "worker_max_bytes_per_s": max(each, default=record.worker_max_bytes_per_s),
     }

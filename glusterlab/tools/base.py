@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import fsum, isnan, nan
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -13,7 +14,7 @@ from glusterlab.reasons import Reason
 from glusterlab.shell import HostCommand as HostCommand
 from glusterlab.shell import join, quote
 from glusterlab.tools.document import Document, read_json, read_text
-from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord, contradictions
+from glusterlab.tools.records import WHOLE, Record, WorkerRecord, WorkloadRecord, contradictions
 from glusterlab.tools.records import incomplete as incomplete
 
 if TYPE_CHECKING:
@@ -159,6 +160,26 @@ class Measurement:
     workers: tuple[WorkerRecord, ...] = ()
     problems: tuple[Reason, ...] = ()
 
+    def over_the_whole_time(self, *, together: bool) -> dict[str, float | None]:
+        """Rates from the first start to the last end of the workers (the makespan), by the columns `WHOLE` names.
+
+        A tool adds rates up of which each is over its worker's own time: the more, the farther apart these end. None
+        where not every worker's amount and time are known, nor that they start `together`, nor when.
+        """
+        times = [worker.elapsed_s for worker in self.workers if worker.elapsed_s]
+        number = len({worker.worker for worker in self.workers})
+        shared = together or number == 1
+        starts = [0.0 if shared else float(worker.details.get("start_s", nan)) for worker in self.workers]
+        if not times or len(times) != len(starts) or number != self.record.workers or any(map(isnan, starts)):
+            return dict.fromkeys(WHOLE.values())
+        span = max(start + time for start, time in zip(starts, times, strict=True)) - min(starts)
+        found: dict[str, float | None] = {}
+        for metric, column in WHOLE.items():
+            rates = [getattr(worker, metric) for worker in self.workers]
+            amounts = [rate * time for rate, time in zip(rates, times, strict=True) if rate is not None]
+            found[column] = fsum(amounts) / span if len(amounts) == len(rates) else None
+        return found
+
 
 def check_files(paths: Iterable[str], size: int) -> str:
     """A shell script that fails, naming the first file, unless all files are there with exactly that size."""
@@ -296,7 +317,8 @@ class RunnableTool(Tool):
     `options` are all that a campaign may give, with a pattern of their value, or None for a flag: tools run as root, so
     none may name a file or undo what the suite says itself. `processes` match its leftovers: regular expressions of a
     program's name in a command line, and in the kernel. `tail_s`: what the command takes after what it measures.
-    `keyed_by`: keys of a cell that its files differ by, besides sizes.
+    `starts_together`: workers wait for each other before they measure. `keyed_by`: keys of a cell that its files differ
+    by, besides sizes.
     """
 
     operations: tuple[Operation, ...]
@@ -305,6 +327,7 @@ class RunnableTool(Tool):
     processes: Mapping[str, str] = field(default_factory=dict)
     measured_part: MeasuredPart = "busiest"
     tail_s: float = 0.0
+    starts_together: bool = False
     keyed_by: tuple[str, ...] = ("record_size_bytes", "options")
 
     @property

@@ -44,6 +44,13 @@ METRICS: Mapping[str, Metric] = {
 }
 """What samples measure: fields of a `WorkloadRecord`, and columns of the samples table."""
 
+WHOLE: Mapping[str, str] = {
+    "throughput_bytes_per_s": "throughput_whole_bytes_per_s",
+    "files_per_s": "files_whole_per_s",
+    "operations_per_s": "operations_whole_per_s",
+}
+"""Rates as the tool counts them, and the column of the same over the whole time, from first start to last end."""
+
 Details = dict[str, Any]
 """What only one tool says, as JSON: its name ends in its unit where it has one."""
 

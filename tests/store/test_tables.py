@@ -35,6 +35,8 @@ def test_samples_have_the_tools_numbers_in_si_units(campaign: Path) -> None:
     create = samples.loc[("create", 1)]
     assert create["throughput_bytes_per_s"] == pytest.approx(create["files_per_s"] * 32768)
     assert pd.isna(write["files_per_s"])
+    assert create["files_whole_per_s"] == pytest.approx(397 / create["elapsed_s"])
+    assert write["throughput_whole_bytes_per_s"] < write["throughput_bytes_per_s"]
 
 
 def test_workers_and_telemetry(campaign: Path) -> None:

@@ -31,6 +31,7 @@ from glusterlab.tools.base import (
     uneven,
 )
 from glusterlab.tools.document import Document, located, read_text
+from glusterlab.tools.fio.options import measured
 from glusterlab.tools.fio.records import read, read_jobs, recognise
 from glusterlab.tools.fio.reports import error_line
 from glusterlab.tools.records import WorkerRecord, WorkloadRecord, failed, worker_of
@@ -114,7 +115,11 @@ class Fio(VolumeTool):
                     buckets.update(_latencies(job.data))
                     name = job.name or ""
                     number = int(name[1:]) if name[:1] == "w" and name[1:].isdecimal() else 0
-                    own = {"run": 1, "host": host, "label": name, "worker": number, "files_per_s": None, "files": 1}
+                    # of the host's own clock, before the ramp; early releases do not say it
+                    began, ramp = measured(job.data.get("job_start")), job.options.ramp_s or 0.0
+                    own: dict[str, Any] = {"run": 1, "host": host, "label": name, "worker": number}
+                    own |= {"files_per_s": None, "files": 1}
+                    own["details"] = {} if began is None else {"start_s": began / 1000 + ramp}
                     results += [
                         (worker_of(record, bytes=record.details.get("io_bytes"), **own), record) for record in found
                     ]

@@ -213,5 +213,7 @@ SMALLFILE = Smallfile(
     # it waits so long before it reads its workers' results: by its own startTime 1.2 to 1.5 s in 232 samples; before
     # its gate opens its workers make directories, which looks like the workload
     measured_part="end",
+    # at the gate, which a worker looks for every so often
+    starts_together=True,
     tail_s=1.2,
 )
