@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from glusterlab.analysis.select import same_size, select, split_values, summarise
+from glusterlab.analysis.select import WHOLE_TIME, same_size, select, split_values, summarise
 from glusterlab.stats import MIN_SAMPLES, Estimate, ratio_interval
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ SATURATION_GAIN = 0.10
 """A volume counts as saturated where more workers gain no more than this share."""
 
 GROUP = ["series", "tool", "operation", "nominal_file_size_bytes"]
-_NUMBERS = ["mean", "low", "high", "median", "median_low", "median_high"]
+_NUMBERS = ["mean", "low", "high", "median", "median_low", "median_high", *WHOLE_TIME]
 
 
 def with_full_size(summary: pd.DataFrame) -> pd.DataFrame:
@@ -38,7 +38,7 @@ def per_disk(summary: pd.DataFrame) -> pd.DataFrame:
 def divided(summary: pd.DataFrame, by: pd.Series, suffix: str) -> pd.DataFrame:
     """A summary with its numbers divided row by row; ``quantity`` ends in the suffix."""
     table, by = summary.copy(), by.astype(float)
-    for name in _NUMBERS:
+    for name in table.columns.intersection(_NUMBERS):
         table[name] = table[name].astype(float) / by
     table["quantity"] = table["quantity"].astype(str) + suffix
     table["values"] = [
@@ -175,7 +175,11 @@ def all_sizes(samples: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
         value=published["value"] * published["nominal_file_size_bytes"].astype(float).where(in_files, 1.0),
     )
     small = select(samples, tool="smallfile", operations=("create", "read"))
-    small = small.assign(throughput_bytes_per_s=small["files_per_s"] * small["file_size_bytes"].astype(float))
+    size = small["file_size_bytes"].astype(float)
+    small = small.assign(
+        throughput_bytes_per_s=small["files_per_s"] * size,
+        throughput_whole_bytes_per_s=small.get("files_whole_per_s", math.nan) * size,
+    )
     parts = [
         efficiency(rows, "throughput_bytes_per_s", in_bytes)
         for rows in (small, select(samples, tool="iozone", operations=("write", "read")))

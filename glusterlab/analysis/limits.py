@@ -21,7 +21,7 @@ import pandas as pd
 from glusterlab.analysis.capacity import layout_of
 from glusterlab.analysis.efficiency import GROUP
 from glusterlab.analysis.saturation.resources import Limits
-from glusterlab.analysis.select import DIRECTIONS
+from glusterlab.analysis.select import DIRECTIONS, VIEWS
 from glusterlab.spec.campaign import expand
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ MOST_COUNTS = 2000
 
 _CELL = ["type", "geometry", "backing", "access", "operation", "workers", "files_per_worker", "scale"]
 
-LIMIT = ["limit", "limit_part", "limit_source", "share", "share_low", "share_high"]
+LIMIT = ["limit", "limit_part", "limit_source", "share", "share_low", "share_high", "above_limit"]
 
 
 def volume_bounds(
@@ -193,7 +193,9 @@ def reads_all_bricks(type_: str, options: Mapping[str, str], releases: str) -> b
 def with_limits(summary: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
     """A summary of throughput or files per second with the bound of each cell, from `pool_limits`: columns `LIMIT`.
 
-    ``limit`` is in the unit of ``mean``; shares are of it. NaN and empty where no bound is known.
+    ``limit`` is in the unit of ``mean``; shares are of it. NaN and empty where no bound is known. ``above_limit`` names
+    the views (`glusterlab.analysis.select.VIEWS`) in which a rate is above it by more than its interval: no hardware
+    did that, so that view counts too much, caches took what disks did not, or the bound is too low.
     """
     binding = bounds[bounds["binds"].astype(bool)].groupby("cell_id", sort=False)
     least = binding.agg({"bound_bytes_per_s": "first", "part": _together, "source": "first"})
@@ -202,6 +204,12 @@ def with_limits(summary: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
     quantity = summary["quantity"].astype(str)
     limit = limit.where(~quantity.str.startswith("files_per_s"), limit / summary["file_size_bytes"].astype(float))
     limit = limit.where(~quantity.str.endswith("_per_disk"), limit / summary["disks"].astype(float))
+    above = np.array([""] * len(summary), dtype=object)
+    for view, name in zip(VIEWS, ("", "whole_"), strict=True):
+        if f"{name}mean" in summary:
+            # of too few samples for an interval the mean itself
+            lowest = summary[f"{name}low"].astype(float).fillna(summary[f"{name}mean"].astype(float))
+            above[(lowest > limit).to_numpy()] += f"; {view}"
     return summary.assign(
         limit=limit,
         limit_part=found["part"].astype(object).fillna(""),
@@ -209,6 +217,7 @@ def with_limits(summary: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
         share=summary["mean"].astype(float) / limit,
         share_low=summary["low"].astype(float) / limit,
         share_high=summary["high"].astype(float) / limit,
+        above_limit=[views.removeprefix("; ") for views in above],
     )
 
 

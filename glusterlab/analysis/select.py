@@ -15,6 +15,7 @@ import pandas as pd
 from glusterlab.errors import DataError
 from glusterlab.stats import mean_interval, median_interval
 from glusterlab.tools import directions
+from glusterlab.tools.records import WHOLE
 from glusterlab.units import format_size
 
 SIZE_TOLERANCE = 0.1
@@ -41,6 +42,12 @@ TRACE = ["samples", "values"]
 """Sample numbers of the cell and their values, in the same order, joined by ``;``: the way back to the raw files."""
 
 SUMMARY = POINT + ESTIMATES + IDENTITY + TRACE
+
+VIEWS = ("tool's own rate", "over the whole time")
+"""How a rate may be counted (`glusterlab.analysis.counting`), as figures and verdicts say it; they draw the first."""
+
+WHOLE_TIME = ["whole_mean", "whole_low", "whole_high"]
+"""What `summarise` adds to a rate: mean and interval over the whole time, NaN where not known of every sample."""
 
 DIRECTIONS = directions()
 
@@ -152,20 +159,28 @@ def size_note(samples: pd.DataFrame, drawn: pd.DataFrame, nominal_file_size_byte
 def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
     """One row per cell of selected samples: mean with its 95 % t interval, median, n and the samples behind them.
 
-    Rows where the column `quantity` is NaN are left out. Columns `SUMMARY`, sorted by operation, series and workers.
+    Rows where the column `quantity` is NaN are left out. Columns `SUMMARY`, of a rate `WHOLE_TIME` as well, sorted by
+    operation, series and workers.
     """
+    other = WHOLE.get(quantity)
+    if other is not None and other not in samples:
+        samples = samples.assign(**{other: math.nan})
+    columns = [] if other is None else [other]
     known = samples[samples[quantity].notna()].sort_values("sample", kind="stable")
     # once for all cells: to take the values out one by one is slower than what is computed of them
     described = known.drop_duplicates("cell_id")[POINT + IDENTITY].to_dict("records")
     cells = {row["cell_id"]: row for row in described}
     records: list[dict[Any, Any]] = []
-    for cell, rows in known.groupby("cell_id", observed=True, sort=True)[["sample", quantity]]:
+    for cell, rows in known.groupby("cell_id", observed=True, sort=True)[["sample", quantity, *columns]]:
         mean, median = mean_interval(rows[quantity]), median_interval(rows[quantity])
         means = mean.n, mean.centre, mean.low, mean.high, mean.method
         estimates = quantity, *means, median.centre, median.low, median.high, *trace(rows, quantity)
         found = dict(zip(ESTIMATES + TRACE, estimates, strict=True))
+        for column in columns:
+            whole = mean_interval(rows[column] if rows[column].notna().all() else ())
+            found |= dict(zip(WHOLE_TIME, (whole.centre, whole.low, whole.high), strict=True))
         records.append(cells[cell] | found)
-    summary = pd.DataFrame.from_records(records, columns=SUMMARY)
+    summary = pd.DataFrame.from_records(records, columns=SUMMARY + WHOLE_TIME * len(columns))
     return by_operation(summary, "nominal_file_size_bytes", "series", "workers")
 
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis import select, summarise
-from glusterlab.analysis.select import SUMMARY, select_nearest, size_note, split_values
+from glusterlab.analysis.select import SUMMARY, WHOLE_TIME, select_nearest, size_note, split_values
 from glusterlab.errors import DataError
 from tests.conftest import build_samples
 
@@ -22,7 +22,7 @@ def test_only_valid_samples_are_selected() -> None:
 def test_a_summary_holds_mean_interval_and_the_way_back() -> None:
     samples = build_samples({("disperse", "write", 12): [9.0, 10.0, 11.0]})
     summary = summarise(select(samples, tool="iozone"), "throughput_bytes_per_s")
-    assert list(summary.columns) == SUMMARY
+    assert list(summary.columns) == [*SUMMARY, *WHOLE_TIME]
     row = summary.iloc[0]
     assert (row["mean"], row["median"], row["n"]) == (10.0, 10.0, 3)
     assert (row["low"], row["high"]) == pytest.approx((7.516, 12.484), abs=1e-3)
