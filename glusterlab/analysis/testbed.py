@@ -13,10 +13,10 @@ from typing import Any
 
 import pandas as pd
 
-from glusterlab.analysis.saturation.timeline import MOVED_METRICS
 from glusterlab.analysis.saturation.usage import CPU_METRICS, telemetry_by_cell
 from glusterlab.analysis.select import by_operation, layout_label, split_values, summarise, valid_samples, with_series
 from glusterlab.stats import ratio_interval
+from glusterlab.tables.parts import MOVED_METRICS
 from glusterlab.units import format_size
 
 BUSY = 0.7

@@ -31,6 +31,7 @@ from glusterlab.store.files import dump_json, file_digest, local, write_atomical
 from glusterlab.store.imported import read_import
 from glusterlab.store.manifest import MANIFEST
 from glusterlab.tables import CHECKED
+from glusterlab.tables.parts import MOVED, measured_parts
 from glusterlab.tables.read import Tables
 from glusterlab.tables.schema import arrow_schema
 from glusterlab.telemetry.reader import chunks
@@ -223,8 +224,7 @@ def _write(store: RawStore, folder: Path, scheduler: str | None, progress: Progr
             part["rows"] += made.rows
         pending[made.name] += len(more) - 1
         if not pending[made.name]:
-            text = json.dumps(part, allow_nan=False)
-            write_atomically(folder / "parts" / f"{made.name}.json", text, durable=False)
+            _keep_part(folder, made.name, part)
             finished += 1
             progress(finished, len(jobs))
     rows = {
@@ -250,6 +250,12 @@ def _digest(base: str, words: Mapping[str, str]) -> str:
     for name, word in sorted(words.items()):
         digest.update(f"\n{name} {word}".encode())
     return digest.hexdigest()
+
+
+def _keep_part(folder: Path, name: str, part: dict[str, Any]) -> None:
+    if "part_start_s" not in part["row"]:
+        part["row"] |= _measured_part(part["row"], [folder / file for file in part["sha256"]])
+    write_atomically(folder / "parts" / f"{name}.json", json.dumps(part, allow_nan=False), durable=False)
 
 
 def _keep(folder: Path, name: Any, rows: Sequence[Mapping[str, Any]]) -> int:
@@ -355,8 +361,24 @@ def _sample(job: SampleJob) -> tuple[Part, Sequence[_Job]]:
         big = [path for path in telemetry if folder == whole and path.stat().st_size > BIG_BYTES]
         small = [path for path in telemetry if path not in big]
         parquet, rows = _parquet(_small_tables(job, small, zones))
+    if not big:
+        row |= _measured_part(row, [BytesIO(parquet)] if parquet else [])
     more = [TelemetryJob(job, path.name, zones.get(path.name)) for path in big]
     return Part(job.name, row, tuple(workers), parquet, rows=rows), more
+
+
+def _measured_part(row: Mapping[str, Any], telemetry: Sequence[Path | BytesIO]) -> dict[str, float | None]:
+    """Columns of the samples table: where the measured part lies, by all telemetry of the sample as Parquet."""
+    import pandas as pd
+    import pyarrow.parquet as pq
+
+    columns = ["cell_id", "sample", "host", "role", "time_s", "activity", "device", "metric", "value"]
+    moved = [("activity", "in", {activity for activity, _ in MOVED})]
+    frames = [pq.read_table(file, columns=columns, filters=moved).to_pandas() for file in telemetry]
+    names = ("cell_id", "sample", "tool", "start_s", "end_s", "elapsed_s")
+    sample = pd.DataFrame([{name: row.get(name) for name in names}]).astype(dict.fromkeys(names[3:], float))
+    part = measured_parts(pd.concat(frames) if frames else pd.DataFrame(columns=columns), sample).iloc[0]
+    return {name: None if pd.isna(part[name]) else float(part[name]) for name in ("part_start_s", "part_end_s")}
 
 
 def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[str, object]]]:

@@ -80,7 +80,20 @@ class Tables:
         except (OSError, ValueError) as error:
             message = f"{self.folder}: expected whole Parquet files, found damage: {error}"
             raise DataError(f"{message}; run `glusterlab tables` again") from error
-        return as_schema(_sorted(table.unify_dictionaries().to_pandas()), "telemetry")
+        frame = _sorted(table.unify_dictionaries().to_pandas())
+        return as_schema(_with_measured_part(frame, (self.whole or self).samples), "telemetry")
+
+
+def _with_measured_part(frame: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+    """Telemetry with the column ``measured_part``; the rows of a sample follow each other."""
+    import numpy as np
+
+    cells, numbers, times = frame["cell_id"].cat.codes.to_numpy(), frame["sample"], frame["time_s"].to_numpy()
+    first = np.flatnonzero((np.diff(cells, prepend=-1) != 0) | (np.diff(numbers, prepend=-1) != 0))
+    parts = samples.set_index(["cell_id", "sample"])[["part_start_s", "part_end_s"]]
+    found = parts.reindex(list(frame[["cell_id", "sample"]].iloc[first].itertuples(index=False, name=None)))
+    start, end = (np.repeat(found[name].to_numpy(), np.diff(first, append=len(frame))) for name in found)
+    return frame.assign(measured_part=(times > start) & (times <= end))
 
 
 def _sorted(frame: pd.DataFrame) -> pd.DataFrame:

@@ -53,6 +53,8 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
         "tool_version": ("str", "empty where there is no result"),
         "start_s": ("float64", "epoch seconds of the command's start, on the controller; NaN for an import"),
         "end_s": ("float64", "epoch seconds of its end"),
+        "part_start_s": ("float64", "epoch seconds where the measured part begins; NaN where that is not known"),
+        "part_end_s": ("float64", "epoch seconds of its end: `glusterlab.tables.parts` says how it is found"),
         "elapsed_s": ("float64", "seconds of the part that the tool measured"),
         "throughput_bytes_per_s": (
             "float64",
@@ -96,9 +98,13 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
         "device": ("category", "block device, interface, CPU ('all' of them); empty for the whole host"),
         "metric": ("category", "its name ends in its unit; a fraction is of 1"),
         "value": ("float64", "in the metric's unit"),
+        "measured_part": ("bool", "within the measured part of its sample; not in the files, made of part_start_s"),
     },
 }
 """Columns of the tables: pandas dtype (``str`` holds text without missing values) and meaning with unit."""
+
+MADE_ON_READING = ("telemetry", "measured_part")
+"""The column that no file has: where a sample's measured part lies is known when all of its telemetry is read."""
 
 
 def validate(frame: pd.DataFrame, name: TableName) -> pd.DataFrame:
@@ -127,7 +133,8 @@ def arrow_schema(name: TableName) -> pa.Schema:
         "bool": pa.bool_(),
         "category": pa.dictionary(pa.int32(), pa.string()),
     }
-    return pa.schema([(column, types[dtype]) for column, (dtype, _) in SCHEMAS[name].items()])
+    columns = {column: dtype for column, (dtype, _) in SCHEMAS[name].items() if (name, column) != MADE_ON_READING}
+    return pa.schema([(column, types[dtype]) for column, dtype in columns.items()])
 
 
 def as_schema(frame: pd.DataFrame, name: TableName) -> pd.DataFrame:

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from glusterlab.analysis.saturation.resources import IDLE, MIN_RECORDS, PEAK_S
-from glusterlab.analysis.saturation.timeline import measured_parts
 from glusterlab.analysis.select import summarise
+from glusterlab.tables.parts import measured_parts
 
 METRICS = {
     "network_receive_bytes_per_s": "received per host on its fullest interface, bytes/s",

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis import select
-from glusterlab.analysis.saturation.timeline import measured_parts, timelines
+from glusterlab.analysis.saturation.timeline import timelines
+from glusterlab.tables.parts import measured_parts
 from tests.busy_pool import CLIENTS, DISK, LINK, SERVERS, START, Pool, during
 from tests.conftest import build_samples
 
