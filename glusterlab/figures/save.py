@@ -14,10 +14,11 @@ from matplotlib.figure import Figure
 from glusterlab.errors import UsageError
 from glusterlab.figures.tables import to_csv
 from glusterlab.plots.style import house_style
-from glusterlab.store.files import write_atomically
+from glusterlab.store.files import file_digest, write_atomically
 
 FORMATS = ("svg", "png", "csv")
 PNG_DPI = 130
+CSV_DIGEST = "csv_sha256"
 
 
 class SavedFigure:
@@ -80,8 +81,13 @@ def _settle(figure: Figure) -> None:
         axes.set_position(tuple(round(place, 6) for place in axes.get_position(original=True).bounds))
 
 
-def write_caption(folder: Path, name: str, **text: str) -> None:
-    """Write ``<name>.json`` for the gallery: ``title``, ``caption`` and ``alt``, or ``title`` and ``reason``."""
+def write_caption(folder: Path, name: str, numbers: Path | None = None, **text: str) -> None:
+    """Write ``<name>.json`` for the gallery: ``title``, ``caption`` and ``alt``, or ``title`` and ``reason``.
+
+    `numbers` is the CSV file that was written, whose digest tells later whether somebody edited it.
+    """
+    if numbers is not None:
+        text[CSV_DIGEST] = file_digest(numbers)
     folder.mkdir(parents=True, exist_ok=True)
     data = json.dumps(text, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     write_atomically(folder / f"{name}.json", data, durable=False)

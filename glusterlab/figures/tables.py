@@ -25,6 +25,9 @@ MAX_CHARACTERS = 40
 MAX_TABLE_ROWS = 400
 """Rows of a table that is shown for its own sake."""
 
+ORIGIN = ["campaign", "digest"]
+"""The last columns of a CSV file, for `glusterlab trace`: not shown, because the footer has them."""
+
 _SHORT = 6
 """Characters of a number that somebody may have rounded."""
 _READS_AS_NUMBER = re.compile(r"|nan|[-+]?(\d[\d,]*)?\.?\d+(e[-+]?\d+)?( ?%)?", re.IGNORECASE)
@@ -94,11 +97,12 @@ class Table:
 
 
 def _parsed(text: str) -> tuple[list[str], list[list[str]]]:
-    """Header and lines of a CSV, the lines made as long as the header; nothing from what is no CSV."""
+    """Header and lines of a CSV without `ORIGIN`, the lines as long as the header; nothing from what is no CSV."""
     try:
         header, *rest = [line for line in csv.reader(io.StringIO(text)) if line] or [[]]
     except csv.Error:
         return [], []
+    header = header[:-2] if header[-2:] == ORIGIN else header
     return header, [[*line, *[""] * (len(header) - len(line))][: len(header)] for line in rest]
 
 

@@ -94,6 +94,10 @@ MODEL = ("scale", "operations_limited", "file_size_bytes", "nominal_file_size_by
 """Columns by which a footer says what stands for what on a scale model."""
 
 
+DIGEST_LENGTH = 12
+"""Characters of a digest that footers and CSV files show."""
+
+
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """Where a figure's numbers come from, for its footer.
@@ -129,7 +133,12 @@ class Provenance:
         return self._line([], [f"scale model {words} on one machine".replace("  ", " ")] if shown else [])
 
     def _line(self, measured: list[str], model: list[str]) -> str:
-        parts = [self.campaign, *measured, f"manifest {self.digest[:12]}", *([IMPORTED] if self.imported else [])]
+        parts = [
+            self.campaign,
+            *measured,
+            f"manifest {self.digest[:DIGEST_LENGTH]}",
+            *([IMPORTED] if self.imported else []),
+        ]
         return " · ".join([*parts, *model])
 
 

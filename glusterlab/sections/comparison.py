@@ -16,6 +16,7 @@ from glusterlab.analysis.compare.groups import AVERAGED, averages
 from glusterlab.analysis.compare.words import spoiled_warnings, timing_notes, timing_warnings
 from glusterlab.analysis.select import valid_samples
 from glusterlab.errors import UsageError
+from glusterlab.plots.style import DIGEST_LENGTH
 from glusterlab.spec import Repeats, load_campaign, load_cluster
 from glusterlab.spec.fields import suggest
 from glusterlab.store.campaign import RawStore
@@ -195,7 +196,9 @@ def open_comparison(section: Section, campaign: str, campaigns: str, rule: Rule 
         whole = tables.load(place)
         releases.append(open_release(place, (whole if tools is None else whole.of(tools)).samples))
     refuse_same(releases)
-    return hold_together(labelled(releases), rule)
+    labels = labelled(releases)
+    section.releases.update({each.label: (each.name, each.digest[:DIGEST_LENGTH]) for each in labels})
+    return hold_together(labels, rule)
 
 
 def _place(name: str, folders: Sequence[Path]) -> Path | None:

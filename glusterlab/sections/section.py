@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.saturation.timeline import JUDGED_METRICS
@@ -15,8 +15,8 @@ from glusterlab.analysis.select import same_size
 from glusterlab.errors import DataError
 from glusterlab.figures.names import PAGE, PICTURES, OutputName
 from glusterlab.figures.save import parse_formats, save, show, write_caption
-from glusterlab.figures.tables import SavedTable, Table, to_csv
-from glusterlab.plots.style import Frame, Provenance, house_style
+from glusterlab.figures.tables import ORIGIN, SavedTable, Table, to_csv
+from glusterlab.plots.style import DIGEST_LENGTH, Frame, Provenance, house_style
 from glusterlab.sections.baseline import Baseline
 from glusterlab.sections.parameters import refuse_unknown_parameters
 from glusterlab.spec import Repeats, published
@@ -75,6 +75,8 @@ class Section:
     study: Study = field(default_factory=no_study)
     campaign: Campaign | None = None
     raw: Path = Path()
+    releases: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Name and digest of the campaigns that rows of other releases come from, by their labels."""
 
     @cached_property
     def claims(self) -> Claims:
@@ -137,12 +139,13 @@ class Section:
                 rows = table if frame.rows is None else frame.rows
                 figure = frame.finish(footer or self.provenance.footer(rows))
                 alt = f"{output.titled(title, between=': ')}. {caption}"
-                write_caption(self.folder, name, title=title, caption=caption, alt=alt)
                 beside = self.folder / f"{name}.{PAGE}"
                 beside.unlink(missing_ok=True)
                 if page:
                     write_atomically(beside, page, durable=False)
-                frame.saved = save(figure, self.folder, name, table, self.formats)
+                frame.saved = save(figure, self.folder, name, self._with_origin(table), self.formats)
+                numbers = next((path for path in frame.saved.files if path.suffix == ".csv"), None)
+                write_caption(self.folder, name, numbers, title=title, caption=caption, alt=alt)
         show(frame.saved)
 
     def table(
@@ -152,11 +155,21 @@ class Section:
         output = OutputName.require(name, self.study.outputs, self.published_folder / STUDY, "tab", "extra")
         if frame.empty:
             return self._not_measured(name, output, title, missing)
-        text = to_csv(frame)
-        write_caption(self.folder, name, kind="table", title=title, caption=caption)
+        text = to_csv(self._with_origin(frame))
         path = self.folder / f"{name}.csv"
+        self.folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text.encode(), durable=False)
+        write_caption(self.folder, name, path, kind="table", title=title, caption=caption)
         return SavedTable(name, output.titled(title), path, Table.whole(text))
+
+    def _with_origin(self, table: pd.DataFrame) -> pd.DataFrame:
+        """A table whose rows name the campaign that they come from, or several, and its digest as footers have it."""
+        own = self.provenance.campaign, self.provenance.digest[:DIGEST_LENGTH]
+        labels = [name for name in ("release", "reference", "other") if self.releases and name in table]
+        rows: Any = table[labels].to_numpy() if labels else [[]] * len(table)
+        origins = [[self.releases.get(label, own) for label in row] or [own] for row in rows]
+        joined = {name: [";".join(of[n] for of in each) for each in origins] for n, name in enumerate(ORIGIN)}
+        return table.assign(**joined)
 
     def _not_measured(self, name: str, output: OutputName, title: str, reason: str) -> NotMeasured:
         """Leave the reason, and no file of an earlier run."""

@@ -14,7 +14,7 @@ import platform
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from io import BytesIO
@@ -94,9 +94,16 @@ def folder_of(raw: Path | str) -> Path:
 
 
 def load(
-    raw: Path | str, folder: Path | None = None, cache: bool = True, progress: Progress = lambda *_: None
+    raw: Path | str,
+    folder: Path | None = None,
+    cache: bool = True,
+    progress: Progress = lambda *_: None,
+    cells: Collection[str] | None = None,
 ) -> Tables:
-    """The tables of a campaign, from those kept in `folder` where these are still right; without `cache` made anew."""
+    """The tables of a campaign, from those kept in `folder` where these are still right.
+
+    Without `cache` they are made anew, of some `cells` alone (None: of all).
+    """
     checked = os.environ.get(CHECKED)
     if cache and folder is not None and checked and folder.resolve() == Path(checked) and (folder / INDEX).is_file():
         return Tables(folder)
@@ -105,7 +112,7 @@ def load(
     temporary = Path(tempfile.mkdtemp(prefix="glusterlab-tables-"))
     made = Tables(temporary)
     weakref.finalize(made, shutil.rmtree, temporary, ignore_errors=True)
-    _write(RawStore.open(local(raw)), temporary, None, progress)
+    _write(RawStore.open(local(raw)), temporary, None, progress, cells)
     return made
 
 
@@ -183,7 +190,13 @@ class _Kept:
         write_atomically(self.folder / SEEN, json.dumps(states), durable=False)
 
 
-def _write(store: RawStore, folder: Path, scheduler: str | None, progress: Progress) -> Written:
+def _write(
+    store: RawStore,
+    folder: Path,
+    scheduler: str | None,
+    progress: Progress,
+    cells: Collection[str] | None = None,
+) -> Written:
     versions = [f"{name} {metadata.version(name)}" for name in ("pandas", "pyarrow")]
     base = f"{digests.library_digest(LATER)} Python {platform.python_version()}, {', '.join(versions)}"
     files = {name: signature.rpartition(" ")[2] for name, signature in store.files.items()}
@@ -200,7 +213,7 @@ def _write(store: RawStore, folder: Path, scheduler: str | None, progress: Progr
     pending: dict[str, int] = {}
     jobs: list[_Job] = []
     size = 0
-    for job in _jobs(store, files):
+    for job in _jobs(store, files, cells):
         raw = of_folder[job.folder]
         cell = f"cells/{job.sample.cell_id}/cell.json"
         key = _digest(base, {**raw, cell: files[cell], **job.facts, "campaign": job.sample.campaign})
@@ -313,8 +326,8 @@ class Part:
     rows: int = 0
 
 
-def _jobs(store: RawStore, files: Mapping[str, str]) -> Iterator[SampleJob]:
-    """The samples of these files: another may be finished while the campaign is read."""
+def _jobs(store: RawStore, files: Mapping[str, str], wanted: Collection[str] | None) -> Iterator[SampleJob]:
+    """The samples of these files and of these cells: another may be finished while the campaign is read."""
     from glusterlab.spec.yaml import load_cluster
 
     samples, cells, environment = store.samples(), store.cells(), store.environment()
@@ -328,7 +341,7 @@ def _jobs(store: RawStore, files: Mapping[str, str]) -> Iterator[SampleJob]:
         kind, model = (cell.layout.backing, "") if backing is None else (backing.kind, backing.server_model or "")
         version = gluster_versions(environment, sample.servers)
         job = SampleJob(sample, cell, {"gluster_version": version, "kind": kind, "server_model": model})
-        if f"{job.folder}/sample.json" in files:
+        if f"{job.folder}/sample.json" in files and (wanted is None or sample.cell_id in wanted):
             yield job
 
 
@@ -356,7 +369,7 @@ def _sample(job: SampleJob) -> tuple[Part, Sequence[_Job]]:
         row, workers = _rows(job, folder)
         attached = read_import(folder).telemetry if job.sample.origin == "imported" else ()
         zones = {Path(file.file).name: file.timezone for file in attached}
-        telemetry = [path for path in sorted(folder.glob("telemetry/*")) if _host(job.sample, path.name) is not None]
+        telemetry = [path for path in sorted(folder.glob("telemetry/*")) if host_of(job.sample, path.name) is not None]
         # what is packed is not read in parts: it goes with its temporary folder
         big = [path for path in telemetry if folder == whole and path.stat().st_size > BIG_BYTES]
         small = [path for path in telemetry if path not in big]
@@ -429,7 +442,7 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
     ]
 
 
-def _host(sample: Sample, file: str) -> tuple[str, str] | None:
+def host_of(sample: Sample, file: str) -> tuple[str, str] | None:
     """Host and role of a telemetry file ``<host>.<kind>``; None where it is of no host of the sample."""
     roles = {**dict.fromkeys(sample.clients, "client"), **dict.fromkeys(sample.servers, "server")}
     host = max((host for host in roles if file.startswith(f"{host}.")), key=len, default=None)
@@ -456,7 +469,7 @@ def _small_tables(job: SampleJob, paths: Sequence[Path], zones: Mapping[str, str
         if isinstance(batch, Path):
             yield from _tables(job, {batch: [batch]}, zones)
             continue
-        places = [place for path in batch if (place := _host(job.sample, path.name)) is not None]
+        places = [place for path in batch if (place := host_of(job.sample, path.name)) is not None]
         hosts, roles = [host for host, _ in places], [role for _, role in places]
         try:
             yield read_together(list(batch.values()), hosts, roles, _key(job.sample))
@@ -471,7 +484,7 @@ def _tables(
     from glusterlab.telemetry.arrow import arrow_batches
 
     for path, sources in files.items():
-        host, role = _host(job.sample, path.name) or ("", "")
+        host, role = host_of(job.sample, path.name) or ("", "")
         try:
             for source in sources:
                 yield from arrow_batches(source, {**_key(job.sample), "host": host, "role": role}, zones.get(path.name))

@@ -114,7 +114,7 @@ class _Batches:
         return pa.table(columns)
 
 
-def _epoch(block: Block, zone: str | None) -> NDArray[np.float64]:
+def epoch_of(block: Block, zone: str | None) -> NDArray[np.float64]:
     """Epoch seconds of a block's rows; NaN where the file has no date."""
     if not block.dated:
         return np.full(len(block), np.nan)
@@ -150,7 +150,7 @@ def arrow_batches(
             if counts_caches(block):
                 older.add(block.host)
             host = batches.names["host"][str(constants.get("host", block.host or ""))]
-            batches.add(block, normalise(block, block.host in older), _epoch(block, zone), host, role)
+            batches.add(block, normalise(block, block.host in older), epoch_of(block, zone), host, role)
             if batches.rows >= batch_rows:
                 yield batches.table()
     if batches.rows:

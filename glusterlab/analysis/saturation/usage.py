@@ -36,6 +36,12 @@ _SUMS = {
     "disk write_bytes_per_s": "disk_bytes_per_s",
     "disk transfers_per_s": "disk_operations_per_s",
 }
+ACTIVITIES = {quantity: name.split()[0] for name, quantity in _SUMS.items()} | {
+    "disk_await_s": "disk",
+    "cpu_busy_fraction": "cpu",
+    "machine_cpu_busy_fraction": "cpu",
+}
+"""The activity of the telemetry table that each of `METRICS` is made from."""
 CPU_METRICS = ("idle_fraction", "iowait_fraction", "steal_fraction")
 """Shares of a CPU's time that are not busy."""
 USED_METRICS = frozenset({name.split()[1] for name in _SUMS} | {*CPU_METRICS, "await_s"})
@@ -110,21 +116,14 @@ def _means_and_peaks(by_record: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"value": means, "peak": stretches.fillna(means)}).reset_index()
 
 
-def telemetry_by_sample(
+def telemetry_by_host(
     telemetry: pd.DataFrame,
     samples: pd.DataFrame,
     *,
     testbed: bool = False,
     metrics: Collection[str] = USED_METRICS,
 ) -> pd.DataFrame:
-    """One value per sample, role and quantity: the mean over hosts of the mean over the measured part.
-
-    Disks of a host are added up, except their waiting time, which is averaged over all requests. Of its interfaces the
-    fullest counts, record by record: a bond is itself one of them. Clients without a worker are left out.
-
-    Columns of `samples`, with ``role`` (server, client or machine), ``quantity`` (a key of `METRICS`), ``value`` and
-    ``peak`` (the mean over hosts of each host's busiest `PEAK_S` seconds, NaN for the waiting time), and ``hosts``.
-    """
+    """``value`` (the mean over the measured part) and ``peak`` of each ``host``, as of `telemetry_by_sample`."""
     rows = steady_part(telemetry, samples, metrics)
     quantities = (rows["activity"] + " " + rows["metric"]).map(_SUMS)
     summed = rows.assign(quantity=quantities).dropna(subset="quantity")
@@ -140,7 +139,25 @@ def telemetry_by_sample(
     moved = traffic.groupby(["cell_id", "sample", "host"])["value"].sum()
     most = moved.groupby(["cell_id", "sample"]).transform("max")
     idle = moved.index[(moved <= IDLE * most) & (most > 0)]
-    worked = by_host[~pd.MultiIndex.from_frame(by_host[["cell_id", "sample", "host"]]).isin(idle)]
+    return by_host[~pd.MultiIndex.from_frame(by_host[["cell_id", "sample", "host"]]).isin(idle)]
+
+
+def telemetry_by_sample(
+    telemetry: pd.DataFrame,
+    samples: pd.DataFrame,
+    *,
+    testbed: bool = False,
+    metrics: Collection[str] = USED_METRICS,
+) -> pd.DataFrame:
+    """One value per sample, role and quantity: the mean over hosts of the mean over the measured part.
+
+    Disks of a host are added up, except their waiting time, which is averaged over all requests. Of its interfaces the
+    fullest counts, record by record: a bond is itself one of them. Clients without a worker are left out.
+
+    Columns of `samples`, with ``role`` (server, client or machine), ``quantity`` (a key of `METRICS`), ``value`` and
+    ``peak`` (the mean over hosts of each host's busiest `PEAK_S` seconds, NaN for the waiting time), and ``hosts``.
+    """
+    worked = telemetry_by_host(telemetry, samples, testbed=testbed, metrics=metrics)
     roles = worked.groupby(["cell_id", "sample", "role", "quantity"])
     by_role = roles.agg(value=("value", "mean"), peak=("peak", "mean"), hosts=("value", "count"))
     described = samples.assign(cell_id=samples["cell_id"].astype(str))
