@@ -153,8 +153,8 @@ def disk_times(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thres
     is not judged. The full speed of a backing and scale, of reads and of writes, is that of the sample whose disks were
     fastest (their median).
     """
-    whole = samples.rename(columns={"start_s": "part_start_s", "end_s": "part_end_s"})
-    parts = whole[[*_POINT, "part_start_s", "part_end_s"]]
+    whole = {"start_s": "part_start_s", "end_s": "part_end_s"}
+    parts = samples[[*_POINT, *whole]].rename(columns=whole)
     found = []
     for cell, sample, timeline in timelines(telemetry[telemetry["activity"] == "disk"], samples, parts):
         disks, moved = disks_moved(timeline)
