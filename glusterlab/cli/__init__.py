@@ -47,6 +47,7 @@ COMMANDS = {
     "parse": "reproduce",
     "tables": "reproduce",
     "reproduce": "reproduce",
+    "trace": "trace",
     "claims": "claims",
     "compare": "compare",
     "size": "size",

@@ -46,8 +46,13 @@ def complete_raw(incomplete: str) -> Iterator[str]:
 
 def complete_yaml(incomplete: str) -> Iterator[str]:
     """YAML files, and the folders on the way to them."""
+    return complete_files(incomplete, ".yaml", ".yml")
+
+
+def complete_files(incomplete: str, *suffixes: str) -> Iterator[str]:
+    """Files with one of these suffixes, and the folders on the way to them."""
     for path in sorted(_folder(incomplete).glob("[!.]*")):
-        if str(path).startswith(incomplete) and (path.is_dir() or path.suffix in (".yaml", ".yml")):
+        if str(path).startswith(incomplete) and (path.is_dir() or path.suffix in suffixes):
             yield f"{path}/" if path.is_dir() else str(path)
 
 
