@@ -139,11 +139,11 @@ class Section:
                 rows = table if frame.rows is None else frame.rows
                 figure = frame.finish(footer or self.provenance.footer(rows))
                 alt = f"{output.titled(title, between=': ')}. {caption}"
+                frame.saved = save(figure, self.folder, name, self._with_origin(table), self.formats)
                 beside = self.folder / f"{name}.{PAGE}"
                 beside.unlink(missing_ok=True)
                 if page:
                     write_atomically(beside, page, durable=False)
-                frame.saved = save(figure, self.folder, name, self._with_origin(table), self.formats)
                 numbers = next((path for path in frame.saved.files if path.suffix == ".csv"), None)
                 write_caption(self.folder, name, numbers, title=title, caption=caption, alt=alt)
         show(frame.saved)

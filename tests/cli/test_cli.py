@@ -21,7 +21,7 @@ from tests.pools import pool_data
 
 COMMANDS = [
     *("init", "testbed", "prepare", "check", "plan", "run", "status", "log", "verify", "publish"),
-    *("import", "parse", "tables", "reproduce", "claims", "compare", "size", "schema"),
+    *("import", "parse", "tables", "reproduce", "trace", "claims", "compare", "size", "schema"),
 ]
 
 CLUSTER = json.dumps(pool_data())

@@ -48,6 +48,7 @@ MISSING = [
     "size --workload large-read --throughput 1GB/s --raw raw/none --prices nowhere",
     "status nowhere",
     "tables nowhere",
+    "trace nowhere.csv 1",
     "testbed up --release nowhere",
     "testbed down --name ../nowhere",
     "testbed status --name ../nowhere",

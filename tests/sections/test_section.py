@@ -17,6 +17,7 @@ from glusterlab.figures.tables import MAX_TABLE_ROWS, SavedTable, to_csv
 from glusterlab.plots import draw_per_disk
 from glusterlab.sections.baseline import Baseline
 from glusterlab.sections.section import Section, open_section
+from glusterlab.store.files import file_digest
 from glusterlab.tables import build as tables
 
 Make = Callable[..., pd.DataFrame]
@@ -127,9 +128,12 @@ def test_a_frame_is_drawn_on_and_saved_with_numbers_and_caption(section: Section
         figure.subtitle = ["Bar: mean."]
     assert isinstance(figure.saved, SavedFigure)
     assert [path.suffix for path in figure.saved.files] == [".svg", ".png", ".csv"]
-    assert (section.folder / "fig12-per-disk.csv").read_text() == to_csv(table)
+    numbers = section.folder / "fig12-per-disk.csv"
+    origin = {"campaign": "night", "digest": section.provenance.digest[:12]}
+    assert numbers.read_text() == to_csv(table.assign(**origin))
     title = f"{table['series'].iloc[0]} is first"
     caption = {"alt": f"F12: {title}. Per disk.", "caption": "Per disk.", "title": title}
+    caption["csv_sha256"] = file_digest(numbers)
     assert json.loads((section.folder / "fig12-per-disk.json").read_text()) == caption
     svg = (section.folder / "fig12-per-disk.svg").read_text()
     assert all(text in svg for text in (f"F12  {title}", "Bar: mean.", "night · GlusterFS 10.3 · n = 3"))
@@ -217,10 +221,13 @@ PARTS = pd.DataFrame({"part": ["chassis <1>", "disk"], "count": [6, 72], "price,
 def test_a_table_is_saved_and_shown(section: Section) -> None:
     shown = section.table("tab03-parts", PARTS, title="Bill of materials", caption="As the guide has it.")
     assert isinstance(shown, SavedTable)
-    saved = (section.folder / "tab03-parts.csv").read_text()
-    assert saved == 'part,count,"price, USD"\nchassis <1>,6,2499.5\ndisk,72,\n'
+    numbers = section.folder / "tab03-parts.csv"
+    origin = f"night,{section.provenance.digest[:12]}"
+    head = 'part,count,"price, USD",campaign,digest'
+    assert numbers.read_text().splitlines() == [head, f"chassis <1>,6,2499.5,{origin}", f"disk,72,,{origin}"]
     caption = json.loads((section.folder / "tab03-parts.json").read_text())
-    assert caption == {"caption": "As the guide has it.", "kind": "table", "title": "Bill of materials"}
+    digest = {"csv_sha256": file_digest(numbers)}
+    assert caption == {"caption": "As the guide has it.", "kind": "table", "title": "Bill of materials"} | digest
     assert repr(shown).splitlines() == [
         "T3  Bill of materials",
         "",
