@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from glusterlab.analysis.saturation.usage import ACTIVITIES, telemetry_by_host, telemetry_by_sample
+from glusterlab.analysis.saturation.usage import ACTIVITIES, telemetry_by_host
 from glusterlab.analysis.select import split_values, valid_samples
 from glusterlab.errors import DataError, UsageError
 from glusterlab.figures.save import CSV_DIGEST
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from glusterlab.tools.records import Source
 
 Row = Mapping[str, str]
+_Hosts = Mapping[tuple[int, str], float]
 
 TOLERANCE = 2e-8
 """Relative difference up to which numbers agree: a CSV keeps nine digits, and some follow from what has nine."""
@@ -57,10 +58,12 @@ DIVISORS = {"_per_disk": "disks", "_per_server": "servers"}
 FACTORS = {1: "", 1000: " x 1000", 1024: " x 1024", 10**6: " x 10^6", 1 << 20: " x 2^20"}
 """From a number as tools print it to SI base units, and in words."""
 
+_ENDS = {"mean": "centre", "low": "low", "high": "high"}
+_STATED = ("value", "files_per_s", "throughput_bytes_per_s")
 _PRINTED = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _LONGEST = 10_000
-_GIVEN = {"workers", "disks", "servers", "scale", "sample", "files_per_worker", "nominal_file_size_bytes", *ORIGIN}
-_GIVEN |= {"file_size_bytes", "record_size_bytes"}
+_SIZES = {"file_size_bytes", "record_size_bytes", "nominal_file_size_bytes"}
+_GIVEN = {"workers", "disks", "servers", "scale", "sample", "files_per_worker", *_SIZES, *ORIGIN}
 
 
 @dataclass(frozen=True)
@@ -148,8 +151,8 @@ def trace(figure: Path, wanted: Sequence[str], raw: Path) -> Trace:
     values = []
     for place, group in enumerate((*own, *others)):
         section = sections[group.campaign]
-        measured = _measured(section, group, row, found)
-        _describe(section, group, row, measured, found)
+        measured, hosts = _measured(section, group, row, found)
+        _describe(section, group, row, measured, hosts, found)
         values.append(_divided(row, measured)[0])
         if place < len(own):
             found.checks += _estimates(row, group, measured)
@@ -273,8 +276,8 @@ def _base(row: Row) -> tuple[str, str | None]:
     return quantity.removesuffix(end), DIVISORS.get(end)
 
 
-def _measured(section: Section, group: _Group, row: Row, found: Trace) -> pd.DataFrame:
-    """The samples of a group with their ``value`` (of all workers, not divided) and, of telemetry, ``peak``."""
+def _measured(section: Section, group: _Group, row: Row, found: Trace) -> tuple[pd.DataFrame, _Hosts]:
+    """The samples of a group with ``value`` (not divided) and ``peak``; and of telemetry the value of each host."""
     rows, base = valid_samples(section.samples), _base(row)[0]
     rows = rows[rows["cell_id"] == group.cell].sort_values("sample").assign(value=math.nan, peak=math.nan)
     there, named = set(rows["sample"]), set(group.samples)
@@ -285,15 +288,18 @@ def _measured(section: Section, group: _Group, row: Row, found: Trace) -> pd.Dat
             found.problems.append(f"samples {sorted(numbers)} of {group.cell} are {what}")
     rows = rows[rows["sample"].isin(named or there)]
     if base in ACTIVITIES:
-        plain = rows.drop(columns=["value", "peak"])
-        table = telemetry_by_sample(section.telemetry_of(rows), plain, testbed=section.provenance.testbed)
-        return table[(table["quantity"] == base) & (table["role"] == row.get("role", "machine"))]
+        table = telemetry_by_host(section.telemetry_of(rows), rows, testbed=section.provenance.testbed)
+        table = table[(table["quantity"] == base) & (table["role"] == row.get("role", "machine"))]
+        by_host = table[["sample", "host", "value"]].itertuples(index=False, name=None)
+        hosts = {(int(sample), str(host)): float(value) for sample, host, value in by_host}
+        means = table.groupby("sample")[["value", "peak"]].mean()
+        return rows.drop(columns=["value", "peak"]).merge(means, on="sample"), hosts
     if base not in METRICS or rows.empty:
-        return rows
+        return rows, {}
     tool, operation = (str(rows.iloc[0][name]) for name in ("tool", "operation"))
     metric = runnable()[tool].by_operation[operation].metric if tool in runnable() else base
     of_files = base == "throughput_bytes_per_s" and metric == "files_per_s"
-    return rows.assign(value=rows["files_per_s"] * rows["file_size_bytes"] if of_files else rows[base])
+    return rows.assign(value=rows["files_per_s"] * rows["file_size_bytes"] if of_files else rows[base]), {}
 
 
 def _divided(row: Row, measured: pd.DataFrame) -> tuple[list[float], str]:
@@ -339,23 +345,14 @@ def _estimates(row: Row, group: _Group, measured: pd.DataFrame) -> Iterator[Chec
             yield _check(row, column, value, how)
 
 
-_ENDS = {"mean": "centre", "low": "low", "high": "high"}
-
-
 def _check(row: Row, column: str, value: float, how: str) -> Check:
     return Check(column, row[column], f"{value:.9g}", how, _same(row[column], value))
 
 
-def _describe(section: Section, group: _Group, row: Row, measured: pd.DataFrame, found: Trace) -> None:
+def _describe(section: Section, group: _Group, row: Row, measured: pd.DataFrame, hosts: _Hosts, found: Trace) -> None:
     """Add the samples of a group with the lines behind each, and what is wrong with their raw files."""
-    base, role, listed = _base(row)[0], row.get("role", "machine"), Manifest.read(section.raw).digests
+    base, listed = _base(row)[0], Manifest.read(section.raw).digests
     facts: dict[int, dict[Any, Any]] = {int(each["sample"]): each for each in measured.to_dict("records")}
-    hosts: dict[tuple[int, str], float] = {}
-    if base in ACTIVITIES:
-        rows = section.samples[section.samples["sample"].isin(facts) & (section.samples["cell_id"] == group.cell)]
-        table = telemetry_by_host(section.telemetry_of(rows), rows, testbed=section.provenance.testbed)
-        table = table[(table["quantity"] == base) & (table["role"] == role)]
-        hosts = dict(zip(zip(table["sample"], table["host"], strict=True), table["value"], strict=True))
     store = RawStore.open(section.raw)
     for sample in store.samples(group.cell):
         if (of := facts.get(sample.sample)) is None:
@@ -363,10 +360,10 @@ def _describe(section: Section, group: _Group, row: Row, measured: pd.DataFrame,
         packed: dict[str, str] = {}
         with unpacked(sample.path, ("telemetry/", "workload/"), packed) as folder:
             if base in ACTIVITIES:
-                lines = list(_telemetry_lines(sample, folder, of, ACTIVITIES[base], role, hosts))
+                lines = list(_telemetry_lines(sample, folder, of, ACTIVITIES[base], hosts))
             else:
                 result = read_result(sample, store.cell(sample.cell_id), folder)
-                lines = [_stating(folder, result.record.source, [of["value"], of["files_per_s"]])]
+                lines = [_stating(folder, result.record.source, [of[name] for name in _STATED])]
                 workers = [worker.source.line or 1 for worker in result.workers]
                 if workers:
                     lines.append(Lines(lines[0].file, min(workers), max(workers), f"workers: {len(workers)}"))
@@ -393,12 +390,7 @@ def _stating(folder: Path, source: Source, values: Sequence[float]) -> Lines:
 
 
 def _telemetry_lines(
-    sample: Sample,
-    folder: Path,
-    of: Mapping[str, Any],
-    activity: str,
-    role: str,
-    hosts: Mapping[tuple[int, str], float],
+    sample: Sample, folder: Path, of: Mapping[str, Any], activity: str, hosts: _Hosts
 ) -> Iterator[Lines]:
     """The lines of each host's telemetry from the first to the last record within the measured part."""
     attached = read_import(folder).telemetry if sample.origin == "imported" else ()
@@ -406,7 +398,8 @@ def _telemetry_lines(
     for path in sorted(folder.glob("telemetry/*")):
         host, _ = build.host_of(sample, path.name) or ("", "")
         value = hosts.get((sample.sample, host))
-        if not host or (value is None and role != "machine"):
+        # the machine is all hosts of a testbed, and none by name
+        if not host or (value is None and (sample.sample, "") not in hosts):
             continue
         lines: set[int] = set()
         moments: set[float] = set()
