@@ -278,24 +278,27 @@ def _base(row: Row) -> tuple[str, str | None]:
 
 def _measured(section: Section, group: _Group, row: Row, found: Trace) -> tuple[pd.DataFrame, _Hosts]:
     """The samples of a group with ``value`` (not divided) and ``peak``; and of telemetry the value of each host."""
-    rows, base = valid_samples(section.samples), _base(row)[0]
-    rows = rows[rows["cell_id"] == group.cell].sort_values("sample").assign(value=math.nan, peak=math.nan)
-    there, named = set(rows["sample"]), set(group.samples)
+    rows = valid_samples(section.samples)
+    rows = rows[rows["cell_id"] == group.cell].sort_values("sample")
+    measured, hosts = _with_values(section, rows, _base(row)[0], row.get("role", "machine"))
+    named, known = set(group.samples), set(measured.dropna(subset="value")["sample"])
+    if lacking := named - set(rows["sample"]):
+        found.problems.append(f"samples {sorted(lacking)} of {group.cell} are named and not valid")
     # what a comparison leaves out, and a page has no room for, is no fault
-    whole = group.named == "{}" and {"values", "interval"} <= row.keys()
-    for numbers, what in ((named - there, "named and not valid"), (there - named, "valid and not named")):
-        if named and numbers and (whole or numbers <= named):
-            found.problems.append(f"samples {sorted(numbers)} of {group.cell} are {what}")
-    rows = rows[rows["sample"].isin(named or there)]
+    if named and group.named == "{}" and {"values", "interval"} <= row.keys() and known - named:
+        found.problems.append(f"samples {sorted(known - named)} of {group.cell} are valid and not named")
+    return measured[measured["sample"].isin(named or set(rows["sample"]))], hosts
+
+
+def _with_values(section: Section, rows: pd.DataFrame, base: str, role: str) -> tuple[pd.DataFrame, _Hosts]:
     if base in ACTIVITIES:
         table = telemetry_by_host(section.telemetry_of(rows), rows, testbed=section.provenance.testbed)
-        table = table[(table["quantity"] == base) & (table["role"] == row.get("role", "machine"))]
+        table = table[(table["quantity"] == base) & (table["role"] == role)]
         by_host = table[["sample", "host", "value"]].itertuples(index=False, name=None)
         hosts = {(int(sample), str(host)): float(value) for sample, host, value in by_host}
-        means = table.groupby("sample")[["value", "peak"]].mean()
-        return rows.drop(columns=["value", "peak"]).merge(means, on="sample"), hosts
+        return rows.merge(table.groupby("sample")[["value", "peak"]].mean(), on="sample"), hosts
     if base not in METRICS or rows.empty:
-        return rows, {}
+        return rows.assign(value=math.nan), {}
     tool, operation = (str(rows.iloc[0][name]) for name in ("tool", "operation"))
     metric = runnable()[tool].by_operation[operation].metric if tool in runnable() else base
     of_files = base == "throughput_bytes_per_s" and metric == "files_per_s"
@@ -330,13 +333,13 @@ def _estimates(row: Row, group: _Group, measured: pd.DataFrame) -> Iterator[Chec
         "median": (median.centre, f"of the values{per}"),
         "median_low": (median.low, order),
         "median_high": (median.high, order),
-        "peak": (float(measured["peak"].mean()), "mean over the samples of the busiest seconds of a host"),
         **{f"full_size_{end}": (getattr(mean, of) * scale, f"{end} {full}") for end, of in _ENDS.items()},
         **{f"share_{end}": (getattr(mean, of) / limit, f"{end} {share}") for end, of in _ENDS.items()},
         "share": (mean.centre / limit, f"mean {share}"),
     }
-    stated = row.get(group.named.format("values"), "")
-    if stated:
+    if "peak" in measured:
+        found["peak"] = float(measured["peak"].mean()), "mean over the samples of the busiest seconds of a host"
+    if stated := row.get(group.named.format("values"), ""):
         agrees = len(split_values(stated)) == count and all(map(_same, stated.split(";"), values))
         texts = ";".join(f"{value:.9g}" for value in values)
         yield Check(group.named.format("values"), stated, texts, f"of each sample{per}", agrees)
