@@ -33,7 +33,6 @@ from glusterlab.store.digests import RawDigests
 from glusterlab.store.evidence import unpacked
 from glusterlab.store.files import file_digest
 from glusterlab.store.imported import read_import
-from glusterlab.store.manifest import Manifest
 from glusterlab.tables import build
 from glusterlab.telemetry.arrow import epoch_of
 from glusterlab.telemetry.metrics import TABLE_ACTIVITIES
@@ -353,15 +352,14 @@ def _check(row: Row, column: str, value: float, how: str) -> Check:
 
 
 def _describe(section: Section, group: _Group, row: Row, measured: pd.DataFrame, hosts: _Hosts, found: Trace) -> None:
-    """Add the samples of a group with the lines behind each, and what is wrong with their raw files."""
-    base, listed = _base(row)[0], Manifest.read(section.raw).digests
+    """Add the samples of a group with the lines behind each; `RawStore.open` held the files against the manifest."""
+    base = _base(row)[0]
     facts: dict[int, dict[Any, Any]] = {int(each["sample"]): each for each in measured.to_dict("records")}
     store = RawStore.open(section.raw)
     for sample in store.samples(group.cell):
         if (of := facts.get(sample.sample)) is None:
             continue
-        packed: dict[str, str] = {}
-        with unpacked(sample.path, ("telemetry/", "workload/"), packed) as folder:
+        with unpacked(sample.path, ("telemetry/", "workload/")) as folder:
             if base in ACTIVITIES:
                 lines = list(_telemetry_lines(sample, folder, of, ACTIVITIES[base], hosts))
             else:
@@ -370,10 +368,6 @@ def _describe(section: Section, group: _Group, row: Row, measured: pd.DataFrame,
                 workers = [worker.source.line or 1 for worker in result.workers]
                 if workers:
                     lines.append(Lines(lines[0].file, min(workers), max(workers), f"workers: {len(workers)}"))
-            for name in {each.file for each in lines}:
-                path = sample.path / name
-                if listed.get(path.relative_to(section.raw).as_posix()) != (packed.get(name) or file_digest(path)):
-                    found.problems.append(f"{path} is not as the campaign's manifest has it")
         times = {name: float(of[name]) for name in ("start_s", "end_s", "part_start_s", "part_end_s", "elapsed_s")}
         lines = [replace(each, file=str(sample.path / each.file)) for each in lines]
         found.samples.append(TracedSample(group.campaign, group.cell, sample.sample, float(of["value"]), times, lines))
