@@ -178,7 +178,7 @@ class FakeTransport:
 
     def _unmount(self, host: str, kept: str, *names: str) -> str:
         point = self.mounted.get(host, "")
-        if point != kept and point.rpartition("/")[2] in names:
+        if point != kept and any(point.rpartition("/")[2].startswith(name) for name in names):
             del self.mounted[host]
         return ""
 

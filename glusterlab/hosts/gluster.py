@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from glusterlab.errors import CommandError, ParseError, VolumeError
 from glusterlab.hosts import script
 from glusterlab.spec.cell import place_bricks
+from glusterlab.spec.cluster import REAL_HARDWARE
 from glusterlab.store.records import BrickHealth
 from glusterlab.tools.gluster import xml as gluster_xml
 
@@ -70,6 +71,8 @@ class VolumeStatus(NamedTuple):
 class Volume:
     """A layout on a cluster; `places`: server and brick root of every brick, in the order of creation.
 
+    Mounted with the options of a scale model it has another mount point: so a mount says with which it was made.
+
     The name has a hash of all that it is made of: another layout, or the same on other bricks, is another volume.
     """
 
@@ -77,14 +80,17 @@ class Volume:
     layout: Layout
     places: tuple[tuple[Host, str], ...]
     mount_point: str
+    mount_options: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, layout: Layout, cluster: Cluster) -> Volume:
+    def of(cls, layout: Layout, cluster: Cluster, model: str = REAL_HARDWARE.name) -> Volume:
         places = place_bricks(layout, cluster)
         facts = layout.model_dump_json(exclude={"name"}) + repr([(host.address, root) for host, root in places])
         label = re.sub(r"[^A-Za-z0-9_-]+", "-", layout.name).strip("-")
         name = f"{label}-{hashlib.sha256(facts.encode()).hexdigest()[:6]}"
-        return cls(name, layout, tuple(places), f"{cluster.mount_root}/{name}")
+        options = cluster.mount_options_of(model)
+        point = name if options == cluster.mount_options else f"{name}-{model}"
+        return cls(name, layout, tuple(places), f"{cluster.mount_root}/{point}", options)
 
     @property
     def dataset_root(self) -> str:
@@ -231,7 +237,7 @@ def wait_for_heal(pool: Pool, volume: Volume, *, within_s: float) -> int:
 def _mount(pool: Pool, cluster: Cluster, volume: Volume, mark: str) -> None:
     first, *others = cluster.servers
     backups = [f"backup-volfile-servers={':'.join(server.address for server in others)}"] if others else []
-    options = ",".join([*backups, *cluster.mount_options])
+    options = ",".join([*backups, *volume.mount_options])
     _on_clients(pool, cluster, script.call("gl_mount", first.address, volume.name, volume.mount_point, options))
     driver = cluster.clients[0].name
     pool.run_on(driver, script.command([script.call("gl_mark_dir", volume.dataset_root, mark)]))

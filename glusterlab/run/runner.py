@@ -297,13 +297,15 @@ class _Run:
     def _set_up(self, cell: Cell) -> Volume:
         """A block of samples on one layout begins with an empty volume, unless its first cell needs files."""
         site = self.site
-        wanted = gluster.Volume.of(cell.layout, site.cluster)
+        wanted = gluster.Volume.of(cell.layout, site.cluster, cell.model.name)
         if self.volume == wanted and not self.doubtful:
             # all hosts are checked before the measurement; until then only the driver is changed
             lock.refuse_if_lost(site.pool, [site.cluster.clients[0].name])
             return wanted
         lock.refuse_if_lost(site.pool)
-        fresh = self.volume != wanted and not volume_tools()[cell.tool].needs_files(cell.operation)
+        # mounted with another model's options it is the same volume, and keeps its files
+        other = self.volume is None or self.volume.name != wanted.name
+        fresh = other and not volume_tools()[cell.tool].needs_files(cell.operation)
         if self.volume != wanted:
             self.volume = None
         site.progress.phase(f"layout {cell.layout.name}")

@@ -82,12 +82,18 @@ REAL_HARDWARE = ScaleModel(name="real")
 """The model of a cluster that is what it is."""
 
 
+MountOption = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*(=[A-Za-z0-9._:/-]+)?$", max_length=200)]
+
+
 class ScaleParameters(SpecModel):
     """One entry of ``scale_models``."""
 
     scale: Scale = Field(description="the hardware is this many times slower")
     operations: Annotated[bool, Field(strict=True, description="scale operations per second of disks, too")] = False
     heads: Annotated[bool, Field(strict=True, description="disks have heads, which seek")] = False
+    mount_options: tuple[MountOption, ...] = Field(
+        default=(), description="of the native client under this model, for what expires in true time"
+    )
 
 
 class Host(SpecModel):
@@ -155,8 +161,6 @@ BackingKind = Literal["jbod", "raid6", "raid0", "raid10", "nvme"]
 
 RAID6_DISKS = 4
 """Fewest disks of a RAID 6 array: two of them are parity."""
-
-MountOption = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*(=[A-Za-z0-9._:/-]+)?$", max_length=200)]
 
 
 class ServerModel(SpecModel):
@@ -354,7 +358,12 @@ class Cluster(SpecModel):
 
     def scale_model(self, name: str) -> ScaleModel:
         """The scale model of that name."""
-        return ScaleModel(name=name, **self.scale_models[name].model_dump())
+        return ScaleModel(name=name, **self.scale_models[name].model_dump(exclude={"mount_options"}))
+
+    def mount_options_of(self, model: str) -> tuple[str, ...]:
+        """How volumes are mounted under a scale model; where it has no options of its own, as everywhere."""
+        parameters = self.scale_models.get(model)
+        return self.mount_options + (() if parameters is None else parameters.mount_options)
 
     def smallfile_checkout(self, environ: Mapping[str, str] = os.environ) -> Path | None:
         """The controller's smallfile: ``smallfile.checkout``, else ``GLUSTERLAB_SMALLFILE``; None where at neither."""

@@ -106,6 +106,9 @@ def _backings(disks: list[str], arrays: list[str]) -> dict[str, Any]:
     return backings
 
 
+_AGEING = ("attribute-timeout", "entry-timeout")
+
+
 def cluster_specification(state: State) -> dict[str, Any]:
     """The testbed as the content of a cluster.yaml."""
     options = state.options
@@ -130,13 +133,17 @@ def cluster_specification(state: State) -> dict[str, Any]:
             name: SERVER_MODELS[name] for name in dict.fromkeys(b["server_model"] for b in backings.values())
         },
         "backings": backings,
-        # Small files are this many times slower, and what a client has looked up ages in true time: with the second for
-        # which it is good by default, each file would cost a look at every directory above it, on every brick.
-        "mount_options": [f"{name}={options.small_file_scale:g}" for name in ("attribute-timeout", "entry-timeout")],
         "shared_dir": SHARED_FOLDER,
         "telemetry": {"interval": "2 s"},
         "scale_models": {
-            name: {"scale": model.scale, "operations": model.operations, **({"heads": True} if model.heads else {})}
+            name: {
+                "scale": model.scale,
+                "operations": model.operations,
+                **({"heads": True} if model.heads else {}),
+                # Files are this many times slower, and what a client has looked up ages in true time: with the
+                # second for which it is good, each would cost a look at every directory above it, on every brick.
+                **({"mount_options": [f"{each}={model.scale:g}" for each in _AGEING]} if model.stretched else {}),
+            }
             for name, model in options.models.items()
         },
         "testbed": {"name": options.name, "state": str(state.folder)},

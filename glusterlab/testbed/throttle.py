@@ -6,6 +6,7 @@ group, all other writes to the root group, and limits each alone. So hosts have 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import TestbedError, UsageError
 from glusterlab.testbed import cgroups, headserver, network
-from glusterlab.testbed.disks import device_number, image_of
+from glusterlab.testbed.disks import Disk, device_number, image_of
 from glusterlab.testbed.drives import RAID6, ST6000NM0034
 from glusterlab.testbed.local import run, write_value
 from glusterlab.testbed.options import (
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
 LINK_BURST_BYTES = 256 * 1024
 LINK_QUEUE_BYTES = 1024 * 1024
 VM = Path("/proc/sys/vm")
+FREEZE, THAW = 0xC0045877, 0xC0045878  # FIFREEZE and FITHAW of linux/fs.h
+TIMERS = {"dirty_expire_centisecs": 3000, "dirty_writeback_centisecs": 500, "../fs/xfs/xfssyncd_centisecs": 3000}
+"""What the kernel writes by true time, below `VM`, and after how long: data, how often it looks, XFS its metadata."""
+
+_MAX_CENTISECS = 720_000  # that XFS takes
 _SAVED = "machine.json"  # the machine's own values, while a model has others in their place
 _V1_FILES = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wiops": "write_iops"}
 
@@ -56,10 +62,12 @@ def dirty_limits(servers: int, model: Model | None) -> dict[str, int]:
     """How much all servers together may hold unwritten: the machine has one limit for all of them.
 
     A model whose time is the hardware's has a share of its memory; where time is stretched files keep their size, and
-    the hardware's whole memory is more than the machine has: its own limits stay.
+    the hardware's whole memory is more than the machine has: its own limits stay, and timers are stretched.
     """
-    if model is None or model.stretched:
+    if model is None:
         return {}
+    if model.stretched:
+        return {name: min(round(value * model.scale), _MAX_CENTISECS) for name, value in TIMERS.items()}
     shares = {"dirty_bytes": DIRTY_SHARE, "dirty_background_bytes": DIRTY_BACKGROUND_SHARE}
     limits = {name: round(servers * SERVER_MEMORY_BYTES * share / model.scale) for name, share in shares.items()}
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -73,15 +81,19 @@ def _limit_dirty(limits: dict[str, int], home: Path) -> None:
         if not limits:
             return
         names = [name for kind in ("dirty", "dirty_background") for name in (f"{kind}_bytes", f"{kind}_ratio")]
+        names += [name for name in TIMERS if (VM / name).exists()]
         partial = saved.with_suffix(".partial")
         partial.write_text(
             json.dumps({name: int((VM / name).read_text(encoding="ascii")) for name in names}), encoding="utf-8"
         )
         partial.rename(saved)
     # of bytes and ratio the one that is written makes the other 0
-    own = {name: value for name, value in json.loads(saved.read_text(encoding="utf-8")).items() if value}
+    own = {
+        name: value for name, value in json.loads(saved.read_text(encoding="utf-8")).items() if value or name in TIMERS
+    }
     for name, value in (limits or own).items():
-        write_value(VM / name, str(value))
+        if (VM / name).exists():
+            write_value(VM / name, str(value))
     if not limits:
         saved.unlink()
 
@@ -105,6 +117,11 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     if model is not None and model not in models:
         raise UsageError(f"the testbed '{state.options.name}' has no scale model '{model}': it has {', '.join(models)}")
     chosen = None if model is None else models[model]
+    dirty = dirty_limits(state.options.servers, chosen)
+    _limit_dirty(dirty, state.folder.parent)
+    if chosen is not None:
+        # limits are still lifted; an unfrozen XFS counts its time to the next write of metadata anew
+        settle(state)
     headed = chosen is not None and chosen.heads
     limited = None if headed else chosen
     by_kind = {kind: {} if limited is None else disk_limits(device, limited) for kind, device in HARDWARE.items()}
@@ -129,8 +146,6 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         headserver.control(images, chosen.scale if chosen is not None and headed else None, late)
     links = {role: None if chosen is None else round(rate / chosen.scale) for role, rate in LINKS_BYTES_PER_S.items()}
     _limit_links(state, links)
-    dirty = dirty_limits(state.options.servers, chosen)
-    _limit_dirty(dirty, state.folder.parent)
     by_blkio = "cgroup v2 io.max" if cgroups.is_v2() else "cgroup v1 blkio.throttle"
     return {
         "model": model,
@@ -140,9 +155,42 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         **({"slow_disks": slow} if slow else {}),
         **({"served": served} if served.get("scale") else {}),
         **{f"{role}_link_bytes_per_s": rate for role, rate in links.items()},
-        **{f"vm_{name}": value for name, value in dirty.items()},
+        **{f"vm_{name.rpartition('/')[2]}": value for name, value in dirty.items()},
+        **({} if chosen is None else {"settled": len(state.disks)}),
         "enforced_by": ["heads of disks (FUSE)" if headed else by_blkio, "tc tbf"],
     }
+
+
+def settle(state: State) -> None:
+    """Freeze the file system of each disk and let it go: what was written lies on the disk, and no log is pending.
+
+    `sync` leaves changed metadata in XFS's memory, which it writes later, at the limits of the sample that runs then.
+    Only file systems that a testbed made itself are frozen: mounted where it put them, and on its own device.
+    """
+    inits = {host: network.pids(network.namespace(state.options.name, host)) for host in {d.host for d in state.disks}}
+
+    def one(disk: Disk) -> None:
+        point = next((Path(f"/proc/{pid}/root{disk.mount_point}") for pid in inits[disk.host]), None)
+        if point is None:
+            raise TestbedError(f"{disk.host} does not run: 'glusterlab testbed down', then 'up'")
+        folder = os.open(point, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            device = os.fstat(folder).st_dev
+            if f"{os.major(device)}:{os.minor(device)}" != disk.number:
+                raise TestbedError(f"{disk.device} is not mounted at {disk.mount_point} of {disk.host}")
+            try:
+                fcntl.ioctl(folder, FREEZE, 0)
+            finally:
+                # also one that an earlier run left frozen
+                with suppress(OSError):
+                    fcntl.ioctl(folder, THAW, 0)
+        except OSError as error:
+            raise TestbedError(f"{disk.device} of {disk.host} cannot be written out: {error.strerror}") from error
+        finally:
+            os.close(folder)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(one, state.disks))
 
 
 def lift(testbed: str, devices: list[str]) -> None:

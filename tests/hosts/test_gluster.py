@@ -6,6 +6,7 @@ from glusterlab.hosts.fake import FakeTransport, FakeVolume
 from glusterlab.hosts.gluster import Volume, VolumeInfo, read_info, read_peers, read_status, read_xml
 from glusterlab.hosts.pool import Pool
 from glusterlab.spec import Cluster, Layout
+from glusterlab.spec.cluster import ScaleParameters
 from tests.pools import HARDWARE, pool_data
 
 PEERS = b"""<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
@@ -103,6 +104,21 @@ def test_a_layout_is_set_up_once_and_others_step_aside(cluster: Cluster, fake: F
     gluster.stop_all(pool, cluster, note=said.append)
     assert fake.mounted == {}
     assert [name for name, volume in fake.volumes.items() if volume.started] == ["theirs"]
+
+
+def test_another_scale_models_options_mount_the_same_volume_again(cluster: Cluster, fake: FakeTransport) -> None:
+    slow = ScaleParameters(scale=34, mount_options=("entry-timeout=34",))
+    models = {"small-file": slow, "large-file": ScaleParameters(scale=200)}
+    cluster = cluster.model_copy(update={"scale_models": models, "mount_options": ("acl",)})
+    volumes = [Volume.of(layout(), cluster, model) for model in ("large-file", "small-file", "large-file")]
+    for volume in volumes:
+        gluster.set_up(Pool(cluster.hosts, fake), cluster, volume, mark="x", note=lambda _: None)
+        assert set(fake.mounted.values()) == {volume.mount_point}
+    assert volumes[0] == volumes[2] == Volume.of(layout(), cluster)
+    assert {volume.name for volume in volumes} == {volumes[0].name} == set(fake.volumes)
+    mounts = [line for text in fake.scripts("c1", "gl_mount ") for line in text.splitlines() if "gl_mount " in line]
+    assert ["entry-timeout=34" in line for line in mounts] == [False, True, False]
+    assert all(",acl" in line for line in mounts)
 
 
 def test_a_volume_of_others_stays_mounted_below_the_suites_directory(cluster: Cluster, fake: FakeTransport) -> None:
