@@ -15,9 +15,11 @@ _LOGGED_CHARACTERS = 400
 _IN_ONE_COMMAND = 10
 """More secrets of a kind are in no call of a client, of which one search finds one."""
 
+_NO_COUNT = r"(?!\d{1,5}(?!\w))"
 _NAMED = (
     r"(?:password|passwd|passphrase|secret|(?:api|access|account)[_-]?key|bindpw|rootpw|(?<=[a-z]_)(?:pass|pw)(?![a-z])"
     r"|(?<![a-z])pwd(?=['\"]?\s?=\s?['\"]?[^\s/$'\"]|['\"]\s?:)|sshpass(?==)|(?<=,)pass(?==)|(?<![a-z])pass(?=['\"]\s?:)"
+    rf"|(?<![a-z])(?-i:PASS|TOKEN)(?==['\"]?{_NO_COUNT})|(?<![a-z_])token(?=\\?['\"]\s?:\s?\\?['\"])"
     r"|(?:access|api|auth|bearer|id|private|refresh|security|session|vault)[_-]?token(?![a-z]))[\w-]{0,40}"
 )
 _HINTS = ("pass", "secret", "key", "token", "pwd", "_pw", "bindpw", "rootpw")
@@ -63,7 +65,10 @@ _FORMS = {
     "password in a tag": (_HINTS, rf"<[\w-]{{0,40}}{_NAMED}>(?!\[redacted\])(?P<value>[^<]{{1,1000}})<"),
     "password option": (
         (*_HINTS, "bearer"),
-        rf"(?<![\w-])--[\w-]{{0,40}}(?:{_NAMED}|(?<![a-z])pass|bearer){_NEXT}{_NOT_A_VALUE}{_VALUE}",
+        (
+            rf"(?<![\w-])--[\w-]{{0,40}}(?:{_NAMED}|(?<![a-z])pass|bearer|(?<![a-z])token(?={_NEXT}{_NO_COUNT}))"
+            rf"{_NEXT}{_NOT_A_VALUE}{_VALUE}"
+        ),
     ),
     "password behind a word": (
         ("password", "bindpw", "rootpw", "pass:"),
@@ -101,7 +106,14 @@ _FORMS = {
             r"(?P<value>(?:[\w./=,+-]{1,60}\$){0,3}[\w./+-]{20,})"
         ),
     ),
-    "token": (("token",), r"\btoken['\"]?\s{0,20}[=:]\s{0,20}['\"]?(?P<value>[\w.~+/-]{16,}=*)"),
+    "token": (
+        ("token",),
+        (
+            # a short one has letters and digits: what a parser did not expect is a word
+            r"\btoken(?:['\"]?\s{0,20}[=:]\s{0,20}['\"]?"
+            r"(?P<value>[\w.~+/-]{16,}=*|(?<!unexpected token: )(?=[a-z.~+/-]{1,14}\d|\d{1,14}[a-z])[\w.~+/-]{6,}))"
+        ),
+    ),
     "authorization": (
         ("authorization",),
         (
@@ -148,6 +160,13 @@ _FORMS = {
             r"(?P<value>[^/\s'\"]{1,200}(?=@)|[^\s'\"@]{1,200}(?=@))"
         ),
     ),
+    "token in a URL": (
+        ("://",),
+        (
+            r"://(?=[\w.~%+-]{0,100}\d|(?-i:[a-z]{1,100}[A-Z]|[A-Z]{1,100}[a-z]))(?=[\d.~%+-]{0,100}[a-z])"
+            r"(?P<value>[\w.~%+-]{16,300})(?=(?::[^\s/@'\"]{0,200})?@)"
+        ),
+    ),
     "webhook": (
         ("hooks", "webhook"),
         (
@@ -160,7 +179,7 @@ _FORMS = {
         ("token=", "key=", "sig=", "signature="),
         (
             r"[?&](?:access_token|token|key|sig|signature|X-(?:Amz|Goog)-Signature|X-Amz-Security-Token)="
-            r"(?!\[redacted\])(?P<value>[^\s&'\"<>\\]{8,})"
+            r"(?!\[redacted\])(?P<value>[^\s&'\"<>\\]{8,}|(?<=token=)(?!\d{1,5}\b)[^\s&'\"<>\\]+)"
         ),
     ),
 }

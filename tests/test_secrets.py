@@ -112,6 +112,22 @@ SECRETS = {
     "redis-cli -a hunter2 ping": "hunter2",
     "machine host login me password hunter2": "hunter2",
     "option auth.login.3f1e.password hunter2": "hunter2",
+    "PASS=hunter2 USER=me": "hunter2",
+    "PASS='correct horse' PASS=x;": "horse",
+    "export PASS=correct": "correct",
+    "GITHUB_TOKEN=hunter TOKEN=x": "hunter",
+    "token=hunter2": "hunter2",
+    '{"token": "a1b2c3"}': "a1b2c3",
+    "{'token': 'hunter'}": "hunter",
+    "--password 12345 --token=abc": "12345",
+    "token: 4f5e6d7c": "4f5e6d7c",
+    "kubeadm join --token hunter2 --port 17": "hunter2",
+    '"--join-token", "correct"': "correct",
+    "https://example.org/a?token=hunter&b=1": "hunter",
+    "https://0123456789abcdef0123456789abcdef01234567@github.com/a/b": "0123456789",
+    "git clone https://AbCdEfGhIjKlMnOpQrSt@example.org/a": "AbCdEf",
+    "https://0123456789abcdefghij:x-oauth-basic@example.org/a": "0123456789",
+    "https://0123456789abcdefghij:@example.org/a": "0123456789",
     "-----BEGIN PGP PRIVATE KEY BLOCK-----\nlQOYBF\n-----END PGP PRIVATE KEY BLOCK-----": "lQOYBF",
 }
 
@@ -154,6 +170,10 @@ def test_a_secret_is_found_and_taken_out_and_what_is_around_it_stays(tmp_path: P
         "auth.ssl-allow: server01, client.ssl: on",
         "curl -b cookies.txt -fsSL --user-agent a:b https://example.org",
         "the test passes: pass: 3",
+        "PASS=3 FAIL=0 PASS: 3 TOKEN=17 COMPASS=north",
+        "unexpected token: int32 near token=newline, token: EOF, token: 3000 ms, --token 17 --max-tokens 200",
+        "ssh://git@github.com https://me@example.org sftp://backup2024@host:22/ https://firstname.lastname@host",
+        "https://a-host-of-a-very-long-name-01.example.org/me@home https://0123456789abcdef0123.example.org/",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
