@@ -61,7 +61,10 @@ def start(folder: Path, address: str = "127.0.0.1", *through: str, options: str 
     for _ in range(100):
         with socket.socket() as probe:
             if probe.connect_ex((address, port)) == 0:
-                return LoopbackSshd(folder, folder / "ssh_config", port, process)
+                # where another took the port in between, this one ends
+                if process.poll() is None:
+                    return LoopbackSshd(folder, folder / "ssh_config", port, process)
+                return start(folder, address, *through, options=options)
         time.sleep(0.05)
     raise RuntimeError((folder / "sshd.log").read_text())
 
