@@ -13,7 +13,6 @@ from glusterlab.hosts.pool import Command, CommandResult
 from glusterlab.shell import join, quote
 from glusterlab.tools import runnable
 
-MAX_PART_BYTES = 256 << 20  # of a report
 _HEAD = re.compile(rb"part (?P<name>[A-Za-z0-9._-]+) (?P<mark>[0-9a-f-]{36})")
 _TAIL = re.compile(rb"(?P<code>\d{1,3})\n")
 
@@ -81,8 +80,6 @@ def read_parts(result: CommandResult) -> Mapping[str, Part]:
         tail = _TAIL.match(data, end + len(mark) + 2) if line_end >= 0 and end >= 0 else None
         if tail is None:
             raise HostError(f"the report's part '{name}' has no end: the script was cut short", host=result.host)
-        if end - begin > MAX_PART_BYTES:
-            raise HostError(f"expected at most {MAX_PART_BYTES} bytes as '{name}'", host=result.host)
         parts[name] = Part(int(tail["code"]), data[begin:end])
         place = tail.end()
     return parts

@@ -3,7 +3,7 @@ import pytest
 from glusterlab.errors import HostError, ParseError, SpecError
 from glusterlab.hosts import gluster
 from glusterlab.hosts.fake import FakeTransport, FakeVolume
-from glusterlab.hosts.gluster import Volume, VolumeInfo, read_info, read_peers, read_status, read_xml
+from glusterlab.hosts.gluster import MAX_XML_BYTES, Volume, VolumeInfo, read_info, read_peers, read_status, read_xml
 from glusterlab.hosts.pool import Pool
 from glusterlab.spec import Cluster, Layout
 from glusterlab.spec.cluster import ScaleParameters
@@ -67,7 +67,9 @@ def test_info_is_read_and_the_suites_own_volumes_are_told_from_others() -> None:
         (b"Connection failed. Please check if gluster daemon is operational.", "expected gluster's XML"),
         (b"<cliOutput><opRet>0</opRet>", "expected gluster's XML"),
         (b"", "expected gluster's XML"),
+        (b"<cliOutput>" + b" " * MAX_XML_BYTES + b"</cliOutput>", "expected at most 33554432 bytes"),
     ],
+    ids=lambda value: None if isinstance(value, str) else value[:20].decode(),
 )
 def test_what_gluster_never_writes_is_refused(text: bytes, message: str) -> None:
     with pytest.raises(ParseError, match=message):

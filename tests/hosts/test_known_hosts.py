@@ -45,6 +45,10 @@ def public(path: Path) -> str:
     return " ".join(path.with_name(f"{path.name}.pub").read_text().split()[:2])
 
 
+def with_keys(keys: Path, known: str) -> str:
+    return re.sub(r"(\w+)\.(?=$|\n)", lambda name: public(keys / name[1].lower()), known)
+
+
 @pytest.fixture
 def connect(keys: Path, tmp_path: Path) -> Iterator[Connect]:
     """What is said of alpha, and nothing where it is connected: an sshd with such keys, and a known_hosts."""
@@ -63,10 +67,9 @@ def connect(keys: Path, tmp_path: Path) -> Iterator[Connect]:
         running.append(sshd.start(tmp_path, options=lines))
         config = running[-1].ssh_config
         text = config.read_text()
-        known = re.sub(r"(\w+)\.(?=$|\n)", lambda name: public(keys / name[1].lower()), known)
-        (tmp_path / "known_hosts").write_text(known.replace("PORT", str(running[-1].port)))
+        (tmp_path / "known_hosts").write_text(with_keys(keys, known).replace("PORT", str(running[-1].port)))
         config.write_text(text.replace("\n", f"\n  {options}\n", 1))  # what stands first holds
-        pool = Pool([Host(name="alpha")], FabricTransport(ssh_config=config, user="root", connect_timeout_s=5))
+        pool = Pool([Host(name="alpha")], FabricTransport(ssh_config=config, user="root", connect_timeout_s=30))
         failed = pool.connect()
         pool.close()
         return str(failed.get("alpha", ""))
@@ -141,6 +144,79 @@ def test_a_forged_certificate_and_that_of_another_key_are_refused(keys: Path, tm
         presents("node-2", blob.replace(b"node-1", b"node-2"))
     with pytest.raises(known_hosts.HostKeyError, match="is of another key"):
         presents("node-1", blob, "rsa")
+
+
+def presented(keys: Path, tmp_path: Path, known: str, host: str = "node-1", port: int = 22, *, sign: str = "") -> str:
+    """What is said of a host that presents its ed25519 key, and nothing where that is vouched for."""
+    blob = None
+    if sign:
+        (tmp_path / "host.pub").write_bytes((keys / "host_ed25519.pub").read_bytes())
+        keygen("-s", keys / "ca", "-I", "alpha", *sign.split(), tmp_path / "host.pub")
+        blob = b64decode((tmp_path / "host-cert.pub").read_text().split()[1])
+    plain = b64decode(public(keys / "host_ed25519").split()[1])
+    key: Any = SimpleNamespace(
+        asbytes=lambda: plain, public_blob=SimpleNamespace(key_blob=blob) if blob else None, fingerprint="SHA256:x"
+    )
+    (tmp_path / "known_hosts").write_text(with_keys(keys, known))
+    lines = known_hosts.read_lines(tmp_path / "known_hosts")
+    try:
+        known_hosts.KnownKeys(host, port, None, lines).missing_host_key(None, host, key)
+    except known_hosts.HostKeyError as error:
+        return str(error)
+    return ""
+
+
+OTHER = "is not the one in known_hosts"
+UNKNOWN = "is not in known_hosts"
+
+
+def test_a_plain_line_is_no_authority(keys: Path, tmp_path: Path) -> None:
+    assert OTHER in presented(keys, tmp_path, "node-1 CA.", sign="-h -n node-1")
+    assert presented(keys, tmp_path, "@cert-authority node-1 CA.", sign="-h -n node-1") == ""
+    # nor is an authority's line a plain one
+    assert "is a plain one" in presented(keys, tmp_path, "@cert-authority node-1 HOST_ED25519.")
+
+
+def test_a_hashed_name_is_of_one_host(keys: Path, tmp_path: Path) -> None:
+    line = f"{paramiko.HostKeys.hash_host('node-1')} HOST_ED25519."
+    assert presented(keys, tmp_path, line) == ""
+    assert UNKNOWN in presented(keys, tmp_path, line, "node-2")
+
+
+@pytest.mark.parametrize("damaged", ["|1|x", "|1|", "|2|{}|{}", "|1|{}|{}x"])
+def test_a_revocation_with_a_damaged_hash_may_be_of_any_host(keys: Path, tmp_path: Path, damaged: str) -> None:
+    salt, digest = paramiko.HostKeys.hash_host("node-1").split("|")[2:]
+    known = f"node-1 HOST_ED25519.\n@revoked {damaged.format(salt, digest)} HOST_ED25519."
+    assert "known_hosts line 2 cannot be read (its hashed name is damaged)" in presented(keys, tmp_path, known)
+
+
+@pytest.mark.parametrize("kind", ["ssh-rsa", "ecdsa-sha2-nistp256", "ssh-ed25519-cert-v01@openssh.com", "ed25519"])
+def test_a_line_whose_key_is_of_another_kind_vouches_for_nothing(keys: Path, tmp_path: Path, kind: str) -> None:
+    key = public(keys / "host_ed25519").split()[1]
+    message = presented(keys, tmp_path, f"node-1 {kind} {key}")
+    assert UNKNOWN in message
+    assert "known_hosts line 1 (expected names, a kind of key and a key of that kind)" in message
+    assert "cannot be read" in presented(keys, tmp_path, f"node-1 HOST_ED25519.\n@revoked * {kind} {key}")
+
+
+@pytest.mark.parametrize(
+    ("known", "port", "said"),
+    [
+        ("node-1 HOST_ED25519.", 22, ""),
+        ("[node-1]:22 HOST_ED25519.", 22, UNKNOWN),  # ssh writes and looks up no port 22
+        ("node-1 HOST_RSA.\n[node-1]:22 HOST_ED25519.", 22, OTHER),
+        ("[node-1]:2222 HOST_ED25519.", 22, UNKNOWN),
+        ("[node-1]:2222 HOST_ED25519.", 2222, ""),
+        ("node-1 HOST_ED25519.", 2222, ""),
+        ("[node-1]:2222 HOST_RSA.\nnode-1 HOST_ED25519.", 2222, OTHER),
+    ],
+)
+def test_a_port_is_in_the_name_that_is_looked_up_unless_it_is_22(
+    keys: Path, tmp_path: Path, known: str, port: int, said: str
+) -> None:
+    message = presented(keys, tmp_path, known, port=port)
+    assert said in message
+    assert (message == "") == (said == "")
 
 
 def test_a_bad_certificate_of_a_known_key_is_as_good_as_the_key_as_for_ssh(connect: Connect) -> None:

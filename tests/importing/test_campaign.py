@@ -21,7 +21,7 @@ from glusterlab.run.status import campaign_status
 from glusterlab.run.validity import judge_imported
 from glusterlab.run.verify import verify
 from glusterlab.spec import load_campaign, load_cluster, load_yaml
-from glusterlab.store.campaign import RawStore, work_folder
+from glusterlab.store.campaign import MARK, RawStore, work_folder
 from glusterlab.store.imported import read_sample
 from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tables import build as tables
@@ -342,7 +342,8 @@ def test_a_folder_of_the_users_own_is_left_alone(project: Path, put: Put, suffix
     work, theirs = project / "raw" / f".mine.{suffix}", project / "theirs"
     (theirs / "deep").mkdir(parents=True)
     (theirs / "deep" / "thesis.txt").write_text("years")
-    for make in (lambda: shutil.copytree(theirs, work), lambda: work.symlink_to(theirs)):
+    # a link leads elsewhere, even to a folder of the suite's
+    for make in (lambda: shutil.copytree(theirs, work), lambda: (theirs / MARK).touch() or work.symlink_to(theirs)):
         work.parent.mkdir(exist_ok=True)
         make()
         taken = work_folder(project / "raw" / "mine", suffix)
@@ -354,7 +355,7 @@ def test_a_folder_of_the_users_own_is_left_alone(project: Path, put: Put, suffix
         assert (work / "deep" / "thesis.txt").read_text() == "years"
         if not work.is_symlink():
             shutil.rmtree(work)
-    assert sorted(path.name for path in theirs.rglob("*")) == ["deep", "thesis.txt"]
+    assert sorted(path.name for path in theirs.rglob("*")) == [MARK, "deep", "thesis.txt"]
 
 
 def test_the_same_folder_makes_the_same_cells(project: Path, mine: Path) -> None:

@@ -1,6 +1,6 @@
 """Takes guards of the library out, one at a time, and sees whether a test notices: ``python -m tests.mutants.run``.
 
-Each mutation runs in a copy of the library and the tests. Exit code 1: one was not noticed, or is not what it says.
+Each mutation runs in a copy of the library and the tests; with words, those of the entries in which one stands. Exit code 1: one was not noticed, or is not what it says.
 """
 
 import multiprocessing
@@ -112,7 +112,8 @@ def outcome(mutation: dict[str, str], copies: "SimpleQueue[Path]") -> str:
 
 
 def main() -> int:
-    found = mutations()
+    words = sys.argv[1:]
+    found = [each for each in mutations() if not words or any(word in " ".join(each.values()) for word in words)]
     workers = os.cpu_count() or 1
     with tempfile.TemporaryDirectory(prefix="glusterlab-mutants-") as folder, ThreadPoolExecutor(workers) as pool:
         copies: SimpleQueue[Path] = SimpleQueue()

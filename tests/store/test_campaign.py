@@ -16,10 +16,10 @@ import pytest
 
 from glusterlab.errors import RawStoreError
 from glusterlab.run.verify import verify
-from glusterlab.store import aside
+from glusterlab.store import aside, evidence
 from glusterlab.store.campaign import RawStore, Sample
 from glusterlab.store.files import dump_json, read_json, write_atomically
-from glusterlab.store.manifest import MANIFEST, Manifest
+from glusterlab.store.manifest import MANIFEST, Manifest, list_files
 from tests.store.conftest import add_sample, begin, fill, make_cell, make_store
 
 CAMPAIGN = "glusterlab.store.campaign"
@@ -229,6 +229,15 @@ def test_a_cell_that_came_back_keeps_its_digests_after_a_kill(campaign: Path) ->
     RawStore.open(campaign, damaged=True).recover()
     changed = {finding.path for finding in verify(campaign) if finding.code == "changed-file"}
     assert f"cells/{cell}/{name}" in changed
+
+
+def test_what_is_packed_keeps_its_digests_when_it_is_listed_again(packed: Path) -> None:
+    first, second = sorted(packed.glob("cells/*/sample-0[12]/evidence.tar.xz"))[:2]
+    assert evidence.digests(first) != evidence.digests(second)
+    listed = Manifest.read(packed)
+    first.write_bytes(second.read_bytes())
+    list_files(packed, [first.parent])
+    assert Manifest.read(packed) == listed
 
 
 def test_of_two_first_runs_the_second_is_refused_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from glusterlab.errors import ParseError
 from glusterlab.parse import parse
-from glusterlab.rawfile import open_raw
+from glusterlab.rawfile import open_raw, read_raw
 from glusterlab.run.verify import verify
 from glusterlab.store import files
 from glusterlab.store.digests import LIBRARY
@@ -136,6 +136,13 @@ def test_what_is_no_raw_file_is_named_soon(night: Path, where: str, kind: str) -
         if reads:
             shown = " ".join(result.output.split())
             assert place.name in shown.replace(" ", "") or "sample-01" in shown, (command, shown)
+
+
+def test_a_file_of_too_many_bytes_is_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"0123456789")
+    assert read_raw(tmp_path / "file", 10) == b"0123456789"
+    with pytest.raises(OSError, match="expected at most 9 bytes, found 10"):
+        read_raw(tmp_path / "file", 9)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,22 @@
 
 import contextlib
 import re
+from pathlib import Path
 
 import pytest
 
 from glusterlab.errors import ParseError
-from glusterlab.tools.document import MAX_NODES, by_host, json_values, number, read_json, read_xml, whole
+from glusterlab.tools.document import (
+    MAX_DEPTH,
+    MAX_NODES,
+    Document,
+    by_host,
+    json_values,
+    number,
+    read_json,
+    read_xml,
+    whole,
+)
 from tests.hang import no_hang
 
 
@@ -65,3 +76,16 @@ def test_numbers() -> None:
 def test_xml_of_too_many_elements(unit: str, nodes: int) -> None:
     with pytest.raises(ParseError, match="elements and attributes"):
         read_xml(f"<x>{unit * (MAX_NODES // nodes + 1)}</x>")
+
+
+def test_xml_of_too_many_levels() -> None:
+    assert len(list(read_xml("<a>" * MAX_DEPTH + "</a>" * MAX_DEPTH).iter())) == MAX_DEPTH
+    with pytest.raises(ParseError, match="levels"):
+        read_xml("<a>" * (MAX_DEPTH + 1) + "</a>" * (MAX_DEPTH + 1))
+
+
+def test_a_file_that_is_not_packed_is_bounded_too(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"0123456789")
+    assert Document.open(tmp_path / "file", 10).text == "0123456789"
+    with pytest.raises(ParseError, match="at most 9 bytes, found more"):
+        Document.open(tmp_path / "file", 9)
