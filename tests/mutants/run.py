@@ -1,6 +1,7 @@
 """Takes guards of the library out, one at a time, and sees whether a test notices: ``python -m tests.mutants.run``.
 
-Each mutation runs in a copy of the library and the tests; with words, those of the entries in which one stands. Exit code 1: one was not noticed, or is not what it says.
+Each mutation runs in a copy of the library and the tests. With words: only those in whose entry one of them stands.
+Exit code 1: one was not noticed, or is not what it says.
 """
 
 import multiprocessing
