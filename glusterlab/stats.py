@@ -33,6 +33,9 @@ LEVEL = 0.95
 ALPHA = 0.05
 """A corrected p below it is significant."""
 
+POWER = 0.8
+"""Chance with which a number of repeats is to find what there is."""
+
 INSUFFICIENT = "insufficient n"
 """What `Estimate.method` says where no interval is stated."""
 
@@ -137,6 +140,25 @@ def ratio_interval(numerator: Iterable[float], denominator: Iterable[float], lev
     (2.0, 1.79, 2.24)
     """
     return contrast_interval([numerator], [denominator], level)
+
+
+def deciding_n(groups: Sequence[Iterable[float]], distance: float, level: float = LEVEL) -> int | None:
+    """Samples per group with which the interval of `contrast_interval` ends within a distance; None beyond 200.
+
+    Four times in five, if the scatter stays as it is: the half width and the quantile of that power together are no
+    more than the distance, which is of logarithms. Each group has two samples or more.
+
+    >>> deciding_n([[9.2, 10.0, 10.9], [9.3, 10.1, 10.8]], math.log(1.1))
+    16
+    """
+    variances = np.array([np.log(_finite(group)).var(ddof=1) for group in groups])
+    if not variances.any():
+        return MIN_SAMPLES
+    counts = np.arange(MIN_SAMPLES, _MOST_REPEATS + 1)
+    freedom = (counts - 1) * variances.sum() ** 2 / (variances**2).sum()
+    reach = special.stdtrit(freedom, (1 + level) / 2) + special.stdtrit(freedom, POWER)
+    enough = counts[reach * np.sqrt(variances.sum() / counts) <= distance]
+    return int(enough[0]) if len(enough) else None
 
 
 @lru_cache(maxsize=256)

@@ -36,10 +36,13 @@ app = typer.Typer()
 
 
 # as `typed` has the verdicts and classes of `glusterlab.analysis.claims`
-VerdictName = StrEnum("VerdictName", "reproduced different-size contradicted insufficient-n not-measured")
+VerdictName = StrEnum(
+    "VerdictName",
+    "reproduced compatible contradicted insufficient-n depends-on-counting model-cannot-tell not-measured",
+)
 ClassName = StrEnum("ClassName", "ratio ordering absolute scale-model arithmetic fact")
 
-_SHORT = {"same direction, different size": "different size", "absolute on a scale model": "scale model"}
+_SHORT = {"absolute on a scale model": "scale model"}
 _LONGEST = 1 << 20
 
 
@@ -105,7 +108,7 @@ def _completion(key: str) -> Callable[[str], Iterator[str]]:
 @app.command(
     epilog=examples(
         "glusterlab claims raw/reference",
-        "glusterlab claims raw/reference --verdict contradicted --verdict different-size",
+        "glusterlab claims raw/reference --verdict contradicted --verdict compatible",
         "glusterlab claims raw/reference --section throughput --class ratio",
         "glusterlab claims raw/reference --id throughput-write-up-to",
         "glusterlab claims raw/standard-raid6 raw/standard-jbod raw/dense",
@@ -119,7 +122,8 @@ def claims(
         list[VerdictName] | None,
         option(
             "VERDICT",
-            "Only reproduced, different-size, contradicted, insufficient-n or not-measured; may be given again.",
+            "Only reproduced, compatible, contradicted, insufficient-n, depends-on-counting, model-cannot-tell or "
+            "not-measured; may be given again.",
         ),
     ] = None,
     section: Annotated[
@@ -181,7 +185,14 @@ def _show_claims(
     source: Mapping[str, str], stated: Claims, listed: Sequence[Judgement], of: str, *, as_json: bool
 ) -> None:
     """The scorecard, and its totals."""
-    from glusterlab.analysis.claims.scorecard import contradictions_of, measured_text, scorecard, totals
+    from glusterlab.analysis.claims.scorecard import (
+        contradictions_of,
+        headline,
+        measured_text,
+        repeats_text,
+        scorecard,
+        totals,
+    )
     from glusterlab.stats import LEVEL
 
     table = scorecard(stated, listed)
@@ -194,6 +205,7 @@ def _show_claims(
             "published": row["published"],
             "measured (95 %)": measured_text(row),
             "n": row["n"] or "",
+            "n to decide": repeats_text(row),
             "class": typed(row["class"]),
             "verdict": typed(row["verdict"]),
         }
@@ -201,19 +213,24 @@ def _show_claims(
     ]
     data = {
         **source,
-        "totals": {row.pop("class"): row for row in counts.to_dict("records")},
+        "totals": {
+            name: {row.pop("of").replace(" ", "_"): row for row in rows.drop(columns="class").to_dict("records")}
+            for name, rows in counts.groupby("class", sort=False)
+        },
         "claims": [_as_json(judgement, others.get(judgement.claim.id, ())) for judgement in listed],
     }
-    show(rows, as_json, data, right=("n",), fold="published")
+    show(rows, as_json, data, right=("n", "n to decide"), fold="published")
     if as_json:
         return
     if rows:
         typer.echo("")
     counts["class"] = counts["class"].map(typed)
     counts = counts.rename(columns=typed)
-    show(counts, False, right=[*counts][1:])
+    show(counts, False, right=[*counts][2:])
     if (table["level"] > LEVEL).any():
         typer.echo("\n* of the largest of k ratios, at 1 - 0.05 / k")
+    if listed:
+        typer.echo(f"\n{headline(table)}")
     typer.echo(f"\n{count_of(len(listed), 'claim')} of {source['study']}{of}, against {source['raw']}")
 
 
@@ -237,6 +254,7 @@ def _show_claim(
         "class": ", ".join(dict.fromkeys((judgement.claim_class, claim.kind))),
         "verdict": f"{judgement.verdict}: {judgement.why}",
         "measured": _measured(judgement),
+        "to decide": f"{judgement.repeats} samples on each side" if judgement.repeats else "",
     }
     lines = [f"{name + ':':<11}{value}" for name, value in fields.items() if value]
     for comparison in judgement.comparisons:
@@ -306,7 +324,7 @@ def _as_json(judgement: Judgement, contradicts: Sequence[str]) -> dict[str, Any]
         "published_text": published_text(claim),
         "allowed": None if judgement.band is None else picked(judgement.band, "low", "high"),
         "measured": _estimate_json(judgement.measured),
-        **picked(judgement, "level", "verdict", "why"),
+        **picked(judgement, "level", "verdict", "why", "repeats", "evidence"),
         "comparisons": [
             {
                 **picked(comparison, "label", "notes"),

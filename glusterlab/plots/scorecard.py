@@ -17,9 +17,11 @@ LEAST, MOST = 0.25, 8.0
 
 MARKS = {
     "reproduced": Mark("#1f4e89", "o"),
-    "same direction, different size": Mark("#e07b39", "^"),
+    "compatible": Mark("#1f4e89", "h", filled=False),
     "contradicted": Mark("#8f1d3f", "X"),
     "insufficient n": Mark("#6b6b6b", "s", filled=False),
+    "depends on counting": Mark("#e07b39", "^"),
+    "model cannot tell": Mark("#a3a3a3", "P", filled=False),
     "not measured": Mark("#a3a3a3", "d", filled=False),
 }
 

@@ -412,6 +412,7 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         "runtime_s": cell.runtime_s,
         "scale": float(cell.model.scale),
         "operations_limited": cell.model.operations,
+        "heads": cell.model.heads,
         "disks": sample.disks,
         "servers": len(sample.servers),
         "clients": len(sample.clients),

@@ -46,6 +46,7 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
         "workers": ("int64", "over all clients"),
         "scale": ("float64", "measured values times this stand for the real hardware"),
         "operations_limited": ("bool", "operations of the disks are scaled as well"),
+        "heads": ("bool", "disks of the scale model have heads, which seek"),
         "disks": ("int64", "under the layout's bricks, the divisor of 'per disk'; 0 where an import does not know"),
         "servers": ("int64", "hosts; 0 where an import does not know"),
         "clients": ("int64", "hosts; 0 where an import does not know"),

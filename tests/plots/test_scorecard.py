@@ -45,8 +45,8 @@ def test_mark_interval_band_and_diamond_of_a_value(table: pd.DataFrame, cells: p
     (axes,) = drawn(draw_scorecard, rows, cells=cells).axes
     row = rows.iloc[0]
     points = {line.get_marker(): line for line in axes.get_lines() if line.get_marker() != "None"}
-    assert np.asarray(points["o"].get_xdata())[0] == pytest.approx(row["ratio"])
-    assert to_hex(str(points["o"].get_markeredgecolor())) == MARKS["reproduced"].colour
+    assert np.asarray(points["P"].get_xdata())[0] == pytest.approx(row["ratio"])
+    assert to_hex(str(points["P"].get_markeredgecolor())) == MARKS["model cannot tell"].colour
     assert np.asarray(points["D"].get_xdata())[0] == 1.0
     band, interval = (collection.get_segments()[0][:, 0] for collection in axes.collections)  # type: ignore[attr-defined]
     assert band == pytest.approx([1 / 1.1, 1.1])

@@ -26,6 +26,7 @@ from glusterlab.analysis.select import (
 from glusterlab.analysis.words import worker_count
 from glusterlab.errors import UsageError
 from glusterlab.spec.claims import QUANTITIES, SUFFIXES, UNITS, Cells, Claim, Measure, Per, Quantity
+from glusterlab.spec.models import MODEL, Form, model_limits
 from glusterlab.spec.studies import StudyLayout
 from glusterlab.stats import INSUFFICIENT, LEVEL, MIN_SAMPLES, Estimate, contrast_interval
 from glusterlab.tools import counts_files
@@ -47,7 +48,8 @@ class Side:
 
     ``contenders`` counts the worker counts with a sample no lower than the lowest of this one. Where more workers were
     still faster (``rising``), ``values`` (per sample, per disk, times the scale, in ``unit``) is a lower bound.
-    ``length``: by how much files are longer than the scale asks; 1 where the model keeps their size.
+    ``length``: by how much files are longer than the scale asks; 1 where the model keeps their size. ``cell`` has what
+    the samples table says of it.
     """
 
     above: bool
@@ -64,6 +66,7 @@ class Side:
     unit: str
     values: tuple[float, ...]
     samples: str
+    cell: Mapping[str, Any]
 
 
 _NOTHING = Estimate(math.nan, math.nan, math.nan, 0, INSUFFICIENT)
@@ -76,7 +79,7 @@ class Comparison:
     ``case`` numbers the claim's cases from 0. ``estimate`` is the ratio with its 95 % interval (of a value, measured /
     published); of k comparisons and m worker counts that may be best, ``corrected`` is at 1 - 0.05 / k (Bonferroni),
     ``selected`` at 1 - 0.05 / m, ``strict`` at 1 - 0.05 / (k x m). ``missing`` says why there is no ratio, and
-    ``lacks`` the same in a few words.
+    ``lacks`` the same in a few words; ``limit`` why the cells' scale model cannot tell what the claim states.
     """
 
     case: int
@@ -88,12 +91,14 @@ class Comparison:
     strict: Estimate = _NOTHING
     missing: str = ""
     lacks: str = ""
+    limit: str = ""
     notes: tuple[str, ...] = ()
 
     @property
-    def at_one_scale(self) -> bool:
-        """Whether each ratio is of cells of one scale, so that the scale divides out."""
-        return all(len({side.scale for side in pair}) == 1 for pair in _pairs(self.sides))
+    def cells(self) -> str:
+        """The measured ratio: ids of the cells that multiply it, and of those that divide it, whichever way round."""
+        sides = (";".join(sorted(one.cell_id for one in self.sides if one.above == above)) for above in (True, False))
+        return "/".join(sorted(filter(None, sides)))
 
 
 def _pairs(terms: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -120,12 +125,22 @@ def join_campaigns(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 class Campaign:
-    """A campaign's samples, ready to be asked for the cells of claims; ``layouts`` and ``servers`` are the study's."""
+    """A campaign's samples, ready to be asked for the cells of claims; ``layouts`` and ``servers`` are the study's.
 
-    def __init__(self, samples: pd.DataFrame, layouts: Mapping[str, StudyLayout], servers: Sequence[str] = ()) -> None:
+    ``columns``: where quantities are, other than in `QUANTITIES`: another view of the same rates.
+    """
+
+    def __init__(
+        self,
+        samples: pd.DataFrame,
+        layouts: Mapping[str, StudyLayout],
+        servers: Sequence[str] = (),
+        columns: Mapping[Quantity, str] | None = None,
+    ) -> None:
         samples = samples.astype(dict.fromkeys(_TEXT, str))
         self._all, self._valid = samples[~samples["warmup"]], valid_samples(samples)
         self._layouts, self._servers = layouts, {*servers, *(each.server_model for each in layouts.values())} - {None}
+        self._columns = {name: of.column for name, of in QUANTITIES.items()} | {**(columns or {})}
         self._found: dict[tuple[Quantity, Per], pd.DataFrame] = {}
 
     def _matching(self, rows: pd.DataFrame, cells: Cells) -> pd.DataFrame:
@@ -153,9 +168,11 @@ class Campaign:
             rows = with_series(rows.reset_index(drop=True))
             cells = rows.drop_duplicates("cell_id").set_index("cell_id")
             cells.index = cells.index.astype(str)
-            points = summarise(rows, QUANTITIES[quantity].column)
+            points = summarise(rows, self._columns[quantity])
             ids = points["cell_id"].astype(str)
-            columns = [name for name in ("campaign", "servers", *_COLUMNS.values()) if name in {*cells} - {*points}]
+            columns = [
+                name for name in ("campaign", "servers", "heads", *_COLUMNS.values()) if name in {*cells} - {*points}
+            ]
             points = points.assign(**{name: ids.map(cells[name]) for name in columns}).astype({"campaign": str})
             if by is not None:
                 points = divided(points, points[by], f"_per_{per}")
@@ -194,14 +211,19 @@ class Campaign:
         levels = [1 - (1 - LEVEL) / by for by in (1, count, contenders, count * contenders)]
         by_level = {level: contrast_interval(above, below, level) for level in set(levels)}
         label = " / ".join(side.label for side in sides)
+        limit = model_limit([side.cell for side in sides], self._quantity(claim, [cells for _, cells in terms]))
         estimate, corrected, selected, strict = (by_level[level] for level in levels)
-        return Comparison(case, label, sides, estimate, corrected, selected, strict, notes=notes)
+        return Comparison(case, label, sides, estimate, corrected, selected, strict, limit=limit, notes=notes)
+
+    @staticmethod
+    def _quantity(claim: Claim, selectors: Sequence[Cells]) -> Quantity:
+        by_tool: Quantity = "files" if any(map(counts_files, selectors[0].tool or ())) else "throughput"
+        return claim.quantity or UNITS.get(claim.unit, by_tool)
 
     def _sides(self, claim: Claim, terms: list[tuple[bool, Cells]]) -> tuple[tuple[Side, ...], tuple[str, ...]]:
         """The cells that stand for the terms, and what is to be known of them."""
         selectors = [cells for _, cells in terms]
-        by_tool: Quantity = "files" if any(map(counts_files, selectors[0].tool or ())) else "throughput"
-        quantity = claim.quantity or UNITS.get(claim.unit, by_tool)
+        quantity = self._quantity(claim, selectors)
         measure = QUANTITIES[quantity]
         unit = measure.unit + SUFFIXES[claim.divisor]
         points = self._points(quantity, claim.divisor)
@@ -362,4 +384,23 @@ def best_side(rows: pd.DataFrame, measure: Measure, unit: str, *, above: bool) -
         unit=unit,
         values=tuple(value / measure.units[unit] for value in own),
         samples=str(best["samples"]),
+        cell={str(name): value for name, value in best.items()},
+    )
+
+
+def model_limit(cells: Sequence[Mapping[str, Any]], quantity: str) -> str:
+    """Why a scale model cannot tell what cells are compared for, or a single one is a number of; empty where it can."""
+    forms: set[Form] = {"absolute"} if len(cells) == 1 else set()
+    differ: tuple[tuple[Form, tuple[str, ...]], ...] = (
+        ("models", MODEL),
+        ("layouts", ("type", "geometry", "kind", "server_model")),
+        ("sizes", ("nominal_file_size_bytes",)),
+        ("operations", ("operation",)),
+        ("releases", ("gluster_version",)),
+    )
+    for form, columns in differ:
+        if len({tuple(str(cell.get(name, False)) for name in columns) for cell in cells}) > 1:
+            forms.add(form)
+    return next(
+        (limit.why for limit in model_limits() if any(limit.holds(each, forms, quantity) for each in cells)), ""
     )

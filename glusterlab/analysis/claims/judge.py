@@ -15,13 +15,15 @@ from typing import Literal, get_args
 import pandas as pd
 
 from glusterlab.analysis.claims.cells import Campaign, Comparison
-from glusterlab.analysis.claims.verdicts import VERDICTS, Band, Verdict, band_of, decide
-from glusterlab.spec.claims import NEEDS, Claim, Claims
+from glusterlab.analysis.claims.verdicts import VERDICTS, Band, Verdict, band_of, decide, repeats_needed
+from glusterlab.spec.claims import NEEDS, Claim, Claims, Quantity
 from glusterlab.stats import INSUFFICIENT, LEVEL, Estimate
 
 ClaimClass = Literal["ratio", "ordering", "absolute", "absolute on a scale model", "arithmetic", "fact"]
 CLASSES: tuple[ClaimClass, ...] = get_args(ClaimClass)
-"""What is compared. Ratios of cells of two scales are values times their scales, too; no benchmark measures facts."""
+"""What is compared; no benchmark measures facts."""
+EVIDENCE: tuple[ClaimClass, ...] = CLASSES[:4]
+"""What campaigns tell. Arithmetic is a document's own numbers against each other, and no campaign changes it."""
 
 _LOWER_BOUND = "still rising at the most workers: a lower bound"
 
@@ -32,9 +34,11 @@ _ROUNDING = 1e-9
 class Judgement:
     """What a campaign says of one claim.
 
-    ``reason``: why not measured, in a few words that many claims share; ``measured``: the ratio that decides, with its
-    interval of confidence ``level``; of a value in the published unit, as is ``band``, what the claim allows; of
-    arithmetic the number alone; ``decisive``: number of the comparison that `measured` is of.
+    ``reason``: why not measured, or why the model cannot tell, in a few words that many claims share; ``measured``: the
+    ratio that decides, with its interval of confidence ``level``; of a value in the published unit, as is ``band``,
+    what the claim allows; of arithmetic the number alone; ``decisive``: number of the comparison that `measured` is of;
+    ``repeats``: samples per side that would decide it, where that is known; ``evidence``: the measured ratio that
+    decides, by its cells, or the curves whose telemetry does: claims with one and the same are one finding.
     """
 
     claim: Claim
@@ -47,26 +51,38 @@ class Judgement:
     decisive: int | None = None
     reason: str = ""
     level: float = LEVEL
+    repeats: int | None = None
+    evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TelemetryVerdict:
-    """A verdict that the samples table cannot give; ``reason``: why more than ``n`` samples would not decide it."""
+    """A verdict that the samples table cannot give.
+
+    ``reason``: why more than ``n`` samples would not decide it; ``evidence``: the curves that it is of.
+    """
 
     verdict: Verdict
     why: str
     n: int
     reason: str = ""
+    evidence: str = ""
 
 
 _NOTHING = Estimate(math.nan, math.nan, math.nan, 0, "")
 
 
 def judge(
-    claims: Claims, samples: pd.DataFrame, by_telemetry: Mapping[str, TelemetryVerdict] | None = None
+    claims: Claims,
+    samples: pd.DataFrame,
+    by_telemetry: Mapping[str, TelemetryVerdict] | None = None,
+    columns: Mapping[Quantity, str] | None = None,
 ) -> list[Judgement]:
-    """The verdict of each claim on a campaign, in their order; some are decided by telemetry, by the claim's id."""
-    campaign = Campaign(samples, claims.layouts, claims.servers)
+    """The verdict of each claim on a campaign, in their order; some are decided by telemetry, by the claim's id.
+
+    ``columns``: where the samples table has quantities, to judge by another view of them.
+    """
+    campaign = Campaign(samples, claims.layouts, claims.servers, columns)
     # what a table of samples cannot show is not met
     met = {"nfs"} if samples["access"].astype(str).str.startswith("nfs").any() else set()
     scaled = bool((samples["scale"].astype(float) != 1).any())
@@ -75,8 +91,8 @@ def judge(
         lacking = [NEEDS[need] for need in claim.needs if need not in met]
         if (one := (by_telemetry or {}).get(claim.id)) is not None:
             n, why = (0, one.why if one.n else one.reason) if one.verdict == "not measured" else (one.n, one.why)
-            nothing = replace(_NOTHING, n=n)
-            found.append(Judgement(claim, one.verdict, why, _class_of(claim, scaled), nothing, reason=one.reason))
+            judgement = Judgement(claim, one.verdict, why, _class_of(claim, scaled), replace(_NOTHING, n=n))
+            found.append(replace(judgement, reason=one.reason, evidence=one.evidence))
         elif claim.kind == "arithmetic":
             found.append(_judge_arithmetic(claim))
         elif lacking or (claim.cells is None and claim.of is None):
@@ -85,6 +101,23 @@ def judge(
             found.append(Judgement(claim, "not measured", "; ".join(lacking), named, _NOTHING, reason=lacking[0]))
         else:
             found.append(_judge(claim, tuple(campaign.comparisons(claim)), scaled))
+    return found
+
+
+def across_views(judged: Sequence[Judgement], others: Sequence[Judgement], views: tuple[str, str]) -> list[Judgement]:
+    """What `judge` says by one view of rates, but where another view gives another verdict: it depends on counting.
+
+    ``views`` names both. A verdict that one of the views cannot give leaves the other's.
+    """
+    found = []
+    for one, other in zip(judged, others, strict=True):
+        open_ = {"not measured", "model cannot tell"}
+        if one.verdict == other.verdict or {one.verdict, other.verdict} & open_:
+            found.append(one)
+            continue
+        both = zip(views, (one, other), strict=True)
+        why = "; ".join(f"by {view} {each.verdict} ({each.measured.centre:.3g})" for view, each in both)
+        found.append(replace(one, verdict="depends on counting", why=why, repeats=None))
     return found
 
 
@@ -98,29 +131,49 @@ def _judge(claim: Claim, found: tuple[Comparison, ...], scaled: bool) -> Judgeme
     band = band_of(claim)
     scales = {side.scale for comparison in found for side in comparison.sides}
     claim_class = _class_of(claim, scales != {1.0} if scales else scaled)
-    if not all(comparison.at_one_scale for comparison in found):
-        claim_class = "absolute on a scale model"
     verdict, why = combine(claim, found)
     decisive, estimate, level = _decisive(claim, band, found, verdict)
-    reason = ""
+    reason, repeats = "", None
     if verdict == "not measured":
         reason = next((comparison.lacks for comparison in found if comparison.lacks), _LOWER_BOUND)
     elif decisive is not None:
         why = "; ".join((why, *found[decisive].notes))
+        if verdict == "model cannot tell":
+            reason = next(comparison.limit for comparison in found if comparison.limit)
+        elif verdict in ("insufficient n", "compatible"):
+            repeats = _repeats(band, found[decisive], _spread(claim, found))
     unit = claim.published.value if claim.kind == "value" and isinstance(claim.published.value, float) else 1.0
     low, centre, high = (end * unit for end in (estimate.low, estimate.centre, estimate.high))
     measured = replace(estimate, centre=centre, low=low, high=high)
     allowed = Band(band.low * unit, band.high * unit, band.directed, band.anchor * unit)
-    return Judgement(claim, verdict, why, claim_class, measured, allowed, found, decisive, reason, level)
+    evidence = "" if decisive is None else found[decisive].cells
+    return Judgement(
+        claim, verdict, why, claim_class, measured, allowed, found, decisive, reason, level, repeats, evidence
+    )
+
+
+def _spread(claim: Claim, found: Sequence[Comparison]) -> int:
+    """Among how many comparisons the largest is sought."""
+    return len(found) if claim.quantifier == "largest" else 1
+
+
+def _repeats(band: Band, comparison: Comparison, among: int) -> int | None:
+    """Samples per side that would decide a comparison at the level that its worker counts ask for."""
+    sides = comparison.sides
+    contenders = max(math.prod(side.contenders for side in sides if side.above == up) for up in (True, False))
+    level = 1 - (1 - LEVEL) / (contenders * among)
+    return repeats_needed(band, comparison.estimate.centre, [side.values for side in sides], level)
 
 
 def _decide(claim: Claim, comparison: Comparison) -> tuple[Verdict, str]:
     if comparison.missing:
         return "not measured", comparison.missing
-    value, band = claim.kind == "value", band_of(claim)
-    verdict, why = decide(band, comparison.estimate, comparison.strict, comparison.selected, value=value)
-    below = comparison.estimate.high < band.low
-    if value and below and any(side.rising for side in comparison.sides) and verdict != "insufficient n":
+    if comparison.limit:
+        return "model cannot tell", comparison.limit
+    band = band_of(claim)
+    verdict, why = decide(band, comparison.estimate, comparison.strict, comparison.selected)
+    below = claim.kind == "value" and comparison.estimate.high < band.low
+    if below and any(side.rising for side in comparison.sides) and verdict != "insufficient n":
         return "not measured", f"it is smaller than the published value, but {_LOWER_BOUND}"
     return verdict, why
 
@@ -146,12 +199,14 @@ def combine(claim: Claim, found: Sequence[Comparison]) -> tuple[Verdict, str]:
 
 
 def _combine_largest(band: Band, missing: str, found: Sequence[Comparison]) -> tuple[Verdict, str]:
-    known = [comparison for comparison in found if comparison.strict.has_interval]
+    known = [comparison for comparison in found if comparison.strict.has_interval and not comparison.limit]
     if known and len(known) < len(found) and math.isinf(band.high):
         # those that are missing can only make the largest larger
         low = max(comparison.strict.low for comparison in known)
-        if low >= band.low and (low > 1 or not band.directed):
+        if low >= band.low:
             return "reproduced", f"{len(known)} of {len(found)} comparisons decide it: they lie within what is claimed"
+    if limit := next((comparison.limit for comparison in found if comparison.limit), ""):
+        return "model cannot tell", limit
     if missing:
         return "not measured", missing
     strict = _largest([one.strict for one in found])
@@ -160,9 +215,10 @@ def _combine_largest(band: Band, missing: str, found: Sequence[Comparison]) -> t
 
 _WORST_FIRST: tuple[Verdict, ...] = (
     "contradicted",
+    "model cannot tell",
     "not measured",
     "insufficient n",
-    "same direction, different size",
+    "compatible",
     "reproduced",
 )
 
@@ -181,10 +237,12 @@ def _combine_most(cases: Sequence[Verdict], missing: str) -> tuple[Verdict, str]
     listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     if counts["reproduced"] * 2 > total:
         return "reproduced", f"most of {total} cases: {listed}"
-    if (counts["reproduced"] + counts["same direction, different size"]) * 2 > total:
-        return "same direction, different size", f"most of {total} cases: {listed}"
+    if (counts["reproduced"] + counts["compatible"]) * 2 > total:
+        return "compatible", f"most of {total} cases: {listed}"
     if counts["contradicted"] * 2 >= total:
         return "contradicted", f"not most of {total} cases: {listed}"
+    if (counts["reproduced"] + counts["compatible"] + counts["insufficient n"] + counts["not measured"]) * 2 <= total:
+        return "model cannot tell", f"of {total} cases: {listed}"
     return ("not measured", missing) if missing else ("insufficient n", f"of {total} cases: {listed}")
 
 
@@ -219,9 +277,9 @@ def _decisive(
 
     if claim.quantifier == "largest":
         if verdict == "reproduced":
-            measured = [n for n in measured if found[n].corrected.has_interval]
+            measured = [n for n in measured if found[n].corrected.has_interval and not found[n].limit]
         chosen = max(measured, key=centre)
-        if verdict == "not measured":
+        if verdict in ("not measured", "model cannot tell"):
             return chosen, found[chosen].estimate, LEVEL
         return chosen, _largest([found[n].corrected for n in measured]), 1 - (1 - LEVEL) / len(found)
     if claim.quantifier == "most":

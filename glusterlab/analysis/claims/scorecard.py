@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from glusterlab.analysis.claims.judge import CLASSES, Judgement
+from glusterlab.analysis.claims.judge import CLASSES, EVIDENCE, Judgement
 from glusterlab.analysis.claims.verdicts import VERDICTS, Band, band_of
 from glusterlab.spec.claims import Claim, Claims
 from glusterlab.stats import LEVEL
@@ -50,7 +50,12 @@ COLUMNS: Mapping[str, tuple[str, str, Callable[[Judgement], object]]] = {
     "comparisons": ("int64", "how many the claim makes", lambda of: len(of.comparisons)),
     "verdict": ("str", "`glusterlab.analysis.claims.verdicts.VERDICTS`", lambda of: of.verdict),
     "why": ("str", "of the verdict", lambda of: of.why),
-    "reason": ("str", "of 'not measured' in words that many claims share; else empty", lambda of: of.reason),
+    "reason": ("str", "why nothing can tell it, in words that many claims share; else empty", lambda of: of.reason),
+    "repeats": (
+        "float64",
+        "samples per side that would decide it; NaN where decided or not known",
+        lambda of: of.repeats,
+    ),
     "ratio": ("float64", "measured; of a value, measured / published", lambda of: _ratio(of, "centre")),
     "ratio_low": ("float64", "lower end of its interval, of that level", lambda of: _ratio(of, "low")),
     "ratio_high": ("float64", "upper end", lambda of: _ratio(of, "high")),
@@ -58,6 +63,7 @@ COLUMNS: Mapping[str, tuple[str, str, Callable[[Judgement], object]]] = {
     "band_low": ("float64", "lower end of what the claim allows, as a ratio", lambda of: _band(of).low),
     "band_high": ("float64", "upper end; infinite where it has none", lambda of: _band(of).high),
     "cells": ("str", "ids of the cells behind `measured`, separated by ;", _cells),
+    "evidence": ("str", "what was measured: claims with one and the same are one finding", lambda of: of.evidence),
 }
 """Columns of the scorecard: pandas dtype, meaning, and what they hold of a judgement."""
 
@@ -111,10 +117,38 @@ def measured_text(row: pd.Series) -> str:
     return text
 
 
+def repeats_text(row: pd.Series) -> str:
+    """Samples per side that would decide a row of the scorecard; empty where it is decided, or that is not known."""
+    if row["verdict"] not in ("insufficient n", "compatible") or math.isnan(row["measured"]):
+        return ""
+    return "> 200" if math.isnan(row["repeats"]) else f"{row['repeats']:.0f}"
+
+
 def totals(table: pd.DataFrame) -> pd.DataFrame:
-    """How many claims of each class have each verdict, a column per verdict and ``all``; the last row is all."""
-    counts = pd.crosstab(table["class"], table["verdict"]).reindex(columns=list(VERDICTS), fill_value=0)
-    counts = counts.reindex([name for name in CLASSES if name in counts.index])
-    counts.loc["all"] = counts.sum()
-    counts["all"] = counts.sum(axis=1)
-    return counts.astype("int64").rename_axis(index="class", columns=None).reset_index()
+    """How many claims of each class have each verdict, and how many independent measured ratios are behind them.
+
+    A column per verdict and ``all``, and ``of``: claims, or measured ratios (`COLUMNS`: ``evidence``), of which one may
+    decide several claims. ``evidence`` is what campaigns tell; arithmetic and facts stand below it and not in it.
+    """
+    classes = table["class"].astype(str)
+    groups = [(str(name), table[classes == name]) for name in CLASSES if (classes == name).any()]
+    place = sum(name in EVIDENCE for name, _ in groups)
+    groups.insert(place, ("evidence", table[classes.isin(EVIDENCE)]))
+    records = []
+    for n, (name, rows) in enumerate(groups):
+        records.append({"class": name, "of": "claims", **rows["verdict"].value_counts(), "all": len(rows)})
+        if n <= place:
+            found = rows[rows["evidence"] != ""]
+            ratios = found.groupby("verdict")["evidence"].nunique()
+            records.append({"class": name, "of": "measured ratios", **ratios, "all": found["evidence"].nunique()})
+    columns = ["class", "of", *VERDICTS, "all"]
+    counts = pd.DataFrame.from_records(records, columns=columns).fillna(0)
+    return counts.astype(dict.fromkeys([*VERDICTS, "all"], "int64"))
+
+
+def headline(table: pd.DataFrame) -> str:
+    """What a campaign tells in one sentence: claims by verdict, and the independent measured ratios behind them."""
+    rows = totals(table)
+    claims, ratios = rows[rows["class"] == "evidence"].to_dict("records")
+    told = [f"{claims[name]} {name} ({ratios[name]})" for name in VERDICTS if claims[name]]
+    return f"Of {claims['all']} claims that a campaign can tell (independent measured ratios): {', '.join(told)}."

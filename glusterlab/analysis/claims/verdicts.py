@@ -1,22 +1,41 @@
 """The rule behind each verdict: a claim allows a band of ratios, a campaign has a ratio with its 95 % interval.
 
-"Not significant" is never "equal": equality has to be shown within a margin (two one-sided tests: Schuirmann, J.
-Pharmacokinet. Biopharm. 15 (1987) 657). The best of m noisy means is a little too high: where m worker counts may be
-the best, a direction and an equality are tested at 1 - 0.05 / m. Of k comparisons "all" have to hold at 95 % each (an
-intersection-union test: Berger, Technometrics 24 (1982) 295), and one contradicts at 1 - 0.05 / (k m). So a true claim
-is contradicted in less than 5 % of campaigns; tests simulate it.
+| verdict | of the band | and |
+|---|---|---|
+| reproduced | holds the whole interval | that at 1 - 0.05 / m, too |
+| contradicted | holds no point of the interval | that at 1 - 0.05 / (k m), too |
+| compatible | holds the centre alone | the interval ends within a factor of `RESOLUTION` of it |
+| insufficient n | none of these | so many repeats would decide: `repeats_needed` |
+| model cannot tell | not asked | a declared limit of the scale model: `glusterlab.spec.models` |
+| depends on counting | another verdict by another view of the rate | `glusterlab.analysis.claims.judge.across_views` |
+
+An order is a band as well: "more" begins at 1 and has no end. "Not significant" is never "equal": equality has to be
+shown within a margin (two one-sided tests: Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) 657). The best of m noisy
+means is a little too high, so where m worker counts may be the best, what is reproduced is so at 1 - 0.05 / m. Of k
+comparisons "all" have to hold at 95 % each (an intersection-union test: Berger, Technometrics 24 (1982) 295), and one
+contradicts at 1 - 0.05 / (k m). So a true claim is contradicted, and a false one reproduced, in less than 5 % of
+campaigns; tests simulate both.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from glusterlab.spec.claims import Claim
-from glusterlab.stats import Estimate
+from glusterlab.stats import MIN_SAMPLES, Estimate, deciding_n
 
-Verdict = Literal["reproduced", "same direction, different size", "contradicted", "insufficient n", "not measured"]
+Verdict = Literal[
+    "reproduced",
+    "compatible",
+    "contradicted",
+    "insufficient n",
+    "depends on counting",
+    "model cannot tell",
+    "not measured",
+]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """All verdicts, in the order in which they are listed."""
 
@@ -29,9 +48,7 @@ SLIGHT = 1.15
 LARGE = 1.5
 """From which "by far" begins."""
 RESOLUTION = 1.25
-"""Widest factor from centre to end of an interval that still tells a size."""
-MAGNITUDE = 2.0
-"""Factor beyond which an absolute value is contradicted."""
+"""Widest factor from centre to end of an interval that still tells something."""
 
 _NOT_STRICT = "but not at the level that several comparisons or worker counts ask for"
 
@@ -97,74 +114,44 @@ def band_of(claim: Claim) -> Band:
 
 
 def decide(
-    band: Band,
-    estimate: Estimate,
-    strict: Estimate | None = None,
-    selected: Estimate | None = None,
-    *,
-    value: bool = False,
+    band: Band, estimate: Estimate, strict: Estimate | None = None, selected: Estimate | None = None
 ) -> tuple[Verdict, str]:
     """Verdict and reason for one ratio, whose interval needs three samples on each side.
 
-    A directed claim is contradicted where the interval is below 1, or within 10 % of 1 and outside a band that begins
-    beyond. An equality is reproduced by an interval within its band, contradicted by one apart from it. A value
-    (against the published one) has no direction: beyond a factor of 2 it is contradicted.
-
-    ``strict`` has the interval that contradicts, ``selected`` the one that shows a direction or that two are alike,
-    where there are several comparisons or worker counts; by default `estimate`.
+    ``strict`` has the interval that contradicts, ``selected`` the one that reproduces, where there are several
+    comparisons or worker counts; by default `estimate`.
     """
     against, shows = strict or estimate, selected or estimate
     if not estimate.has_interval:
         return "insufficient n", f"n = {estimate.n}: an interval needs 3 samples on each side"
-    if value:
-        if against.high < 1 / MAGNITUDE or against.low > MAGNITUDE:
-            return "contradicted", "the value is off by more than a factor of 2"
-        return _decide_size(band, estimate)
-    if not band.directed:
-        return _decide_equality(band, estimate, against, shows)
-    little = "; the ratio is less than 10 % away from 1" if _ALIKE.holds(estimate.centre) else ""
-    if against.high < 1:
-        return "contradicted", f"the interval lies on the other side of 1{little}"
-    if band.low > TOLERANCE and _ALIKE.contains(against) and band.apart(against):
-        return "contradicted", "there is no difference of more than 10 %"
-    if estimate.high < 1:
-        return "insufficient n", f"the interval lies on the other side of 1, {_NOT_STRICT}"
-    if estimate.low <= 1:
-        size = "the published size is excluded, but " if band.apart(estimate) else ""
-        return "insufficient n", f"{size}the interval does not lie above 1: these samples do not show the direction"
-    if shows.low <= 1:
-        return "insufficient n", f"the interval lies above 1, {_NOT_STRICT}"
-    verdict, why = _decide_size(band, estimate)
-    return verdict, why if verdict == "insufficient n" else f"{why}{little}"
+    little = "; the ratio is less than 10 % away from 1" if band.directed and _ALIKE.holds(estimate.centre) else ""
+    if band.contains(shows):
+        return "reproduced", f"the whole interval lies within what is claimed{little}"
+    if band.apart(against):
+        where = "below" if against.high < band.low else "above"
+        turned = ", on the other side of 1" if band.directed and against.high < 1 else ""
+        turned = turned or (", though the direction holds" if band.directed and against.low > 1 else "")
+        return "contradicted", f"the whole interval lies {where} what is claimed{turned}{little}"
+    if band.apart(estimate):
+        return "insufficient n", f"the interval lies outside what is claimed, {_NOT_STRICT}"
+    if not band.holds(estimate.centre):
+        return "insufficient n", "the ratio lies outside what is claimed, and its interval reaches in"
+    if math.sqrt(estimate.high / estimate.low) > RESOLUTION:
+        return "insufficient n", "the interval is too wide to tell anything"
+    if band.contains(estimate):
+        return "compatible", f"the interval lies within what is claimed, {_NOT_STRICT}{little}"
+    return "compatible", f"the ratio lies within what is claimed, but its interval reaches out{little}"
 
 
 _ALIKE = Band(1 / TOLERANCE, TOLERANCE, directed=False)
 
 
-def _decide_size(band: Band, estimate: Estimate) -> tuple[Verdict, str]:
-    if band.apart(estimate):
-        smaller = "smaller" if estimate.high < band.low else "larger"
-        return "same direction, different size", f"the size is {smaller} than the published one"
-    if band.contains(estimate):
-        return "reproduced", "the whole interval lies within what is claimed"
-    if not band.holds(estimate.centre):
-        return (
-            "insufficient n",
-            "the size is inconclusive: it lies outside what is claimed, but its interval reaches in",
-        )
-    if math.sqrt(estimate.high / estimate.low) > RESOLUTION:
-        return "insufficient n", "the interval is too wide to tell the size"
-    if math.isnan(band.anchor):
-        return "reproduced", "the size is what its words say"
-    return "reproduced", "the size is the published one, within the tolerance"
+def repeats_needed(band: Band, centre: float, groups: Sequence[Sequence[float]], level: float) -> int | None:
+    """Samples per side with which an interval around this centre would lie within the band, or apart from it.
 
-
-def _decide_equality(band: Band, estimate: Estimate, against: Estimate, shows: Estimate) -> tuple[Verdict, str]:
-    if band.contains(shows):
-        return "reproduced", "the whole interval lies within the margin"
-    if band.apart(against):
-        return "contradicted", "the whole interval lies outside the margin"
-    within, outside = band.contains(estimate), band.apart(estimate)
-    if within or outside:
-        return "insufficient n", f"the interval lies {'within' if within else 'outside'} the margin, {_NOT_STRICT}"
-    return "insufficient n", "the interval is wider than the margin, or reaches over its edge"
+    None where no number of repeats that somebody would measure does, because the centre is too near an end.
+    """
+    ends = [math.log(end) for end in (band.low, band.high) if 0 < end < math.inf]
+    if min(map(len, groups), default=0) < 2:
+        return MIN_SAMPLES
+    return deciding_n(groups, min(abs(math.log(centre) - end) for end in ends), level)

@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glusterlab.analysis.compare.cells import LEAST_SAMPLES
-from glusterlab.stats import ALPHA, Correction, Test, can_be_significant, least_p, null_distribution
+from glusterlab.stats import ALPHA, POWER, Correction, Test, can_be_significant, least_p, null_distribution
 
-_ENOUGH = 0.8
-"""The power that is wanted."""
 _MOST = 60
 """Repeats beyond which nobody is advised to go."""
 _RUNS = 4000
@@ -38,7 +36,7 @@ def needed_n(
     def enough(n: int) -> bool:
         if not all(can_be_significant([least_p(test, n)] * cells, correction)):
             return False
-        return _power(effect, scatter, n, paired, ALPHA / cells) >= _ENOUGH
+        return _power(effect, scatter, n, paired, ALPHA / cells) >= POWER
 
     counts = range(LEAST_SAMPLES, _MOST + 1)
     found = bisect_left(counts, True, key=enough)

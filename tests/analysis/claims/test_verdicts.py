@@ -14,7 +14,7 @@ from glusterlab.analysis.claims.verdicts import VERDICTS, band_of, decide
 from glusterlab.spec.claims import Claim
 from glusterlab.stats import LEVEL, Estimate, contrast_interval
 
-SAME, MORE, FAR = "same direction, different size", "more", "far more"
+MORE, FAR = "more", "far more"
 
 
 def claim(kind: str, relation: str, value: float | None = None, **changed: Any) -> Claim:
@@ -77,43 +77,45 @@ def test_a_range_is_taken_as_it_is_and_a_claim_may_have_its_own_tolerance() -> N
     [
         # a ratio of 1.67: 1.518 to 1.837
         (claim("ratio", "equals", 1.67), interval(1.55, 1.62, 1.70), "reproduced", "whole interval"),
-        (claim("ratio", "equals", 1.67), interval(1.45, 1.80, 1.95), "reproduced", "published one"),
+        (claim("ratio", "equals", 1.67), interval(1.45, 1.80, 1.95), "compatible", "reaches out"),
         # the number itself lies beyond 10 %, whether the interval holds the published one or not
-        (claim("ratio", "equals", 1.67), interval(1.60, 1.87, 2.10), "insufficient n", "the size is inconclusive"),
-        (claim("ratio", "equals", 1.67), interval(1.05, 1.67, 2.66), "insufficient n", "too wide to tell the size"),
-        (claim("ratio", "equals", 1.67), interval(1.15, 1.20, 1.25), SAME, "smaller"),
-        (claim("ratio", "equals", 1.67), interval(1.90, 2.00, 2.10), SAME, "larger"),
-        (claim("ratio", "equals", 1.67), interval(0.90, 1.30, 1.90), "insufficient n", "direction"),
-        (claim("ratio", "equals", 1.67), interval(0.96, 1.00, 1.04), "contradicted", "no difference"),
-        # 9 % more: no difference of up to 10 % contradicts it
-        (claim("ratio", "equals", 1.09), interval(0.97, 0.99, 1.01), "insufficient n", "direction"),
+        (claim("ratio", "equals", 1.67), interval(1.60, 1.87, 2.10), "insufficient n", "reaches in"),
+        (claim("ratio", "equals", 1.67), interval(1.05, 1.67, 2.66), "insufficient n", "too wide to tell"),
+        (claim("ratio", "equals", 1.67), interval(1.15, 1.20, 1.25), "contradicted", "below what is claimed, though"),
+        (claim("ratio", "equals", 1.67), interval(1.90, 2.00, 2.10), "contradicted", "above what is claimed, though"),
+        (claim("ratio", "equals", 1.67), interval(0.90, 1.30, 1.90), "insufficient n", "reaches in"),
+        (claim("ratio", "equals", 1.67), interval(0.96, 1.00, 1.04), "contradicted", "less than 10 % away"),
+        (claim("ratio", "equals", 1.67), interval(0.75, 0.80, 0.85), "contradicted", "on the other side of 1"),
+        # 9 % more: what holds 1 does not contradict it
+        (claim("ratio", "equals", 1.09), interval(0.97, 0.99, 1.01), "insufficient n", "reaches in"),
         # an order
         (claim("ordering", MORE), interval(1.01, 3.0, 9.0), "reproduced", "whole interval"),
-        (claim("ordering", MORE), interval(0.99, 1.01, 1.03), "insufficient n", "direction"),
+        (claim("ordering", MORE), interval(0.99, 1.01, 1.03), "compatible", "less than 10 % away"),
+        (claim("ordering", MORE), interval(0.97, 0.99, 1.01), "insufficient n", "reaches in"),
+        (claim("ordering", MORE), interval(0.41, 1.2, 3.5), "insufficient n", "too wide"),
         (claim("ordering", MORE), interval(0.80, 0.90, 0.99), "contradicted", "other side of 1"),
         (claim("ordering", MORE), interval(0.992, 0.995, 0.998), "contradicted", "; the ratio is less than 10 % away"),
         (claim("ordering", MORE), interval(1.002, 1.005, 1.008), "reproduced", "; the ratio is less than 10 % away"),
-        (claim("ordering", FAR), interval(1.2, 1.3, 1.4), SAME, "smaller"),
-        (claim("ordering", FAR), interval(1.4, 1.6, 1.8), "reproduced", "words say"),
+        (claim("ordering", FAR), interval(1.2, 1.3, 1.4), "contradicted", "though the direction holds"),
+        (claim("ordering", FAR), interval(1.4, 1.6, 1.8), "compatible", "reaches out"),
         (claim("ordering", "slightly more"), interval(1.02, 1.05, 1.08), "reproduced", "less than 10 % away from 1"),
-        (claim("ordering", "no more"), interval(0.9, 1.0, 1.09), "reproduced", "within the margin"),
+        (claim("ordering", "no more"), interval(0.9, 1.0, 1.09), "reproduced", "whole interval"),
         # what is not significant is not yet equal
-        (claim("equality", "same"), interval(0.95, 1.01, 1.07), "reproduced", "within the margin"),
-        (claim("equality", "same"), interval(0.70, 1.00, 1.40), "insufficient n", "margin"),
-        (claim("equality", "same"), interval(1.02, 1.06, 1.12), "insufficient n", "margin"),
-        (claim("equality", "same"), interval(1.12, 1.20, 1.30), "contradicted", "outside the margin"),
+        (claim("equality", "same"), interval(0.95, 1.01, 1.07), "reproduced", "whole interval"),
+        (claim("equality", "same"), interval(0.70, 1.00, 1.40), "insufficient n", "too wide"),
+        (claim("equality", "same"), interval(1.02, 1.06, 1.12), "compatible", "reaches out"),
+        (claim("equality", "same"), interval(1.12, 1.20, 1.30), "contradicted", "above what is claimed"),
         # a value: measured / published
-        (claim("value", "equals", 83.68), interval(0.90, 0.94, 0.98), "reproduced", "published one"),
-        (claim("value", "equals", 83.68), interval(0.80, 0.88, 1.02), "insufficient n", "the size is inconclusive"),
-        (claim("value", "equals", 83.68), interval(0.70, 0.75, 0.80), SAME, "smaller"),
-        (claim("value", "equals", 83.68), interval(0.2, 0.3, 0.4), "contradicted", "factor of 2"),
-        (claim("value", "equals", 83.68), interval(0.4, 1.0, 2.5), "insufficient n", "too wide to tell the size"),
+        (claim("value", "equals", 83.68), interval(0.92, 0.94, 0.98), "reproduced", "whole interval"),
+        (claim("value", "equals", 83.68), interval(0.90, 0.94, 0.98), "compatible", "reaches out"),
+        (claim("value", "equals", 83.68), interval(0.80, 0.88, 1.02), "insufficient n", "reaches in"),
+        (claim("value", "equals", 83.68), interval(0.70, 0.75, 0.80), "contradicted", "below what is claimed"),
+        (claim("value", "equals", 83.68), interval(0.4, 1.0, 2.5), "insufficient n", "too wide"),
     ],
 )
 def test_each_verdict_by_hand(made: Claim, estimate: Estimate, verdict: str, said: str) -> None:
-    found, why = decide(band_of(made), estimate, value=made.kind == "value")
+    found, why = decide(band_of(made), estimate)
     assert (found, said in why) == (verdict, True), why
-    assert ("less than 10 % away" in why) == ("less than 10 % away" in said)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,7 @@ def test_several_comparisons_have_to_show_more(made: Claim, estimate: Estimate, 
     assert decide(band, estimate)[0] == alone
     wider = interval(estimate.low / 1.2, estimate.centre, estimate.high * 1.2)
     verdict, why = decide(band, estimate, **{level: wider})
-    assert verdict == "insufficient n"
+    assert verdict == ("insufficient n" if level == "strict" else "compatible")
     assert "but not at the level that several comparisons or worker counts ask for" in why
 
 
@@ -151,7 +153,7 @@ numbers = st.floats(0.1, 1e4)
 @settings(deadline=None)
 def test_fewer_than_three_samples_never_give_a_verdict(made: Claim, few: list[float], many: list[float]) -> None:
     for above, below in ((few, many), (many, few)):
-        verdict, why = decide(band_of(made), contrast_interval([above], [below]), value=made.kind == "value")
+        verdict, why = decide(band_of(made), contrast_interval([above], [below]))
         assert verdict == "insufficient n"
         assert f"n = {min(len(few), len(many))}" in why
 
@@ -161,7 +163,7 @@ def test_less_noise_never_takes_a_contradiction_back(made: Claim, centre: float,
     verdicts = []
     for half in (wide, wide ** (1 / narrower)):
         estimate = interval(centre / half, centre, centre * half)
-        verdict, why = decide(band_of(made), estimate, value=made.kind == "value")
+        verdict, why = decide(band_of(made), estimate)
         assert verdict in VERDICTS
         assert why
         verdicts.append(verdict)
@@ -287,7 +289,7 @@ def test_choosing_the_best_workers_seldom_reproduces_what_is_not_so(
     [(claim("ordering", MORE), 1.3), (claim("ratio", "equals", 1.5), 1.5), (claim("equality", "similar"), 1.0)],
 )
 def test_what_is_so_is_reproduced_where_samples_can_tell(made: Claim, truth: float) -> None:
-    assert simulate(made, [truth], n=5, scatter=0.03, counts=(3, 3), verdict="reproduced") > 0.95
+    assert simulate(made, [truth], n=5, scatter=0.015, counts=(3, 3), verdict="reproduced") > 0.95
 
 
 def test_a_false_claim_is_called_contradicted_where_samples_can_tell() -> None:
