@@ -46,10 +46,14 @@ def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluste
             f"{store.path}: is an imported campaign, whose results were measured elsewhere: give this one another name"
         )
     old_cluster = load_cluster(store.path / "cluster.yaml")
+    # scale models are a part of cells, but for how volumes are mounted under them
+    same = [name for name in old_cluster.scale_models if name in cluster.scale_models]
+    same = [name for name in same if old_cluster.scale_model(name) == cluster.scale_model(name)]
+    mounts = tuple(f"scale_models.{name}.mount_options" for name in same)
     changes = [
         change
         for change in differences(_plain(old_cluster), _plain(cluster))
-        if change.partition(".")[0].partition(":")[0] not in _FREE_CLUSTER_KEYS
+        if (change.startswith(mounts) or change.partition(".")[0].partition(":")[0] not in _FREE_CLUSTER_KEYS)
         and not (cluster.is_testbed and _LOOP_DEVICES.match(change))
         and not _PREPARATION.match(change)
     ]

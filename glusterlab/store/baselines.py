@@ -103,6 +103,8 @@ def _models(cluster: Cluster) -> set[tuple[float, bool]]:
 
 def _facts(cluster: Cluster) -> dict[str, Any]:
     facts = cluster.model_dump(mode="json", include={"name", "hardware", "scale_models"})
+    for model in facts["scale_models"].values():
+        del model["mount_options"]  # no matter to disks
     facts["backings"] = {
         name: (backing.kind, backing.disks_per_brick, backing.bricks) for name, backing in cluster.backings.items()
     }

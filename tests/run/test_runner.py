@@ -621,6 +621,10 @@ LOOPS = [{**server, "devices": ["loop42"]} for server in CLUSTER["servers"]]
     ("cluster", "before", "now", "message"),
     [
         ({"work_dir": "/srv/elsewhere"}, {}, {}, "work_dir: /var/tmp/glusterlab before, /srv/elsewhere now"),
+        (
+            {"scale_models": {"large-file": {"scale": 200, "mount_options": ["acl"]}}},
+            *({}, {}, "scale_models.large-file.mount_options: [] before, ['acl'] now"),
+        ),
         ({"servers": [{**LOOPS[0], "interface": "eth9"}, LOOPS[1]]}, {}, {}, "interface"),
         ({"servers": LOOPS}, {}, {}, None),
         ({}, {}, {"tool gluster": "glusterfs 11.1"}, "c1: gluster 10.3 before, 11.1 now"),
