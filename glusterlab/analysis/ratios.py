@@ -17,9 +17,10 @@ from glusterlab.analysis.select import DIRECTIONS, operation_rank, same_size
 if TYPE_CHECKING:
     from glusterlab.spec.claims import Claim, Claims
 
-RATIO = ["ratio", "ratio_low", "ratio_high", "ratio_n", "ratio_to", "ratio_to_workers"]
+RATIO = ["ratio", "ratio_low", "ratio_high", "ratio_n", "ratio_to", "ratio_to_workers", "ratio_whole"]
 """Columns that tell a ratio: of the row to the series ``ratio_to`` at ``ratio_to_workers`` workers; ``ratio_n`` is the
-smaller number of samples. Below three ``ratio_low`` and ``ratio_high`` are NaN; without a counterpart all are."""
+smaller number of samples. Below three ``ratio_low`` and ``ratio_high`` are NaN; without a counterpart all are.
+``ratio_whole`` is that of the same cells' rates over the whole time."""
 
 
 def on_servers(samples: pd.DataFrame, servers: Collection[str], role: str) -> pd.DataFrame:
@@ -36,10 +37,11 @@ def family(table: pd.DataFrame, type_: str, kind: str) -> pd.DataFrame:
 
 def _ratio(row: pd.Series, other: pd.Series | None) -> dict[str, object]:
     if other is None:
-        return dict(zip(RATIO, [math.nan] * 4 + ["", math.nan], strict=True))
+        return dict(zip(RATIO, [math.nan] * 4 + ["", math.nan, math.nan], strict=True))
     found = compare_rows(row, other)
     numbers = found.centre, found.low, found.high, float(found.n)
-    return dict(zip(RATIO, (*numbers, str(other["series"]), float(other["workers"])), strict=True))
+    whole = float(row.get("whole_mean", math.nan)) / float(other.get("whole_mean", math.nan))
+    return dict(zip(RATIO, (*numbers, str(other["series"]), float(other["workers"]), whole), strict=True))
 
 
 def _with_ratios(rows: pd.DataFrame, counterparts: list[pd.Series | None]) -> pd.DataFrame:

@@ -87,6 +87,7 @@ def draw_sizes(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: float) 
             samples = split_values(values, factor)
             marks.sample_dots(axes, at + _DOT_SHIFT * sizes.length, samples, style.colour, alpha=0.6, size=4.5)
         axes.vlines(places, rows["low"] * factor, rows["high"] * factor, color=style.colour, linewidth=1.1)
+        marks.whole_time(axes, places, rows, factor)
         line = sizes.line(rows, rows["mean"] * factor)
         axes.plot(*line, color=style.colour, marker=style.marker, label=name, **access_style(rows.iloc[0]))
         for at, value in zip(places, rows["published"].astype(float) * factor / rows["scale"], strict=True):

@@ -13,17 +13,27 @@ from matplotlib.lines import Line2D
 
 from glusterlab.analysis.efficiency import GROUP, saturation_points
 from glusterlab.analysis.saturation.resources import STATED_LINKS
-from glusterlab.analysis.select import BACKING_LABELS, layout_label, operations_of
+from glusterlab.analysis.select import BACKING_LABELS, VIEWS, layout_label, operations_of
 from glusterlab.plots import marks
 from glusterlab.plots.scaling import draw_fit
 from glusterlab.plots.style import GREY, Frame, access_style, comparable, interval_words, layout_key, row_style, top_of
 from glusterlab.stats import MIN_SAMPLES
 
+ABOVE = "\N{BLACK UP-POINTING TRIANGLE}"
+"""Stands above a rate that is above its limit by more than its interval."""
 _ROW_IN = 1.75
 _FAR = 4.0
 """A limit that is so many times what was measured is named and not drawn: the curves would lie on the axis."""
 _LINE_IN, _SPACING = 0.115, 1.12
 _MOST_LABELS = 6
+
+
+def above_words(table: pd.DataFrame) -> list[str]:
+    """What the mark of a rate above its limit says, where one is: for a subtitle, and for a section's notes."""
+    found = table.loc[table["above_limit"].astype(bool), "above_limit"]
+    views = sorted({view for each in found for view in str(each).split("; ")}, key=VIEWS.index)
+    by = " and ".join(f"{sum(view in str(each) for each in found)} by the view '{view}'" for view in views)
+    return [f"{ABOVE}: above its limit by more than its interval: {by}, of {len(table)}."] if len(found) else []
 
 
 def _short_name(row: pd.Series) -> str:
@@ -72,6 +82,8 @@ def _draw_panel(
         limit = None if far else _draw_limit(axes, series, factor, curves[curves["series"].astype(str) == str(name)])
         line = marks.line(axes, series, factor, hollow=bool(access_style(first)))
         point = float(saturation_points(series)["saturation_workers"].iloc[0])
+        for row in series[series["above_limit"].astype(bool)].to_dict("records"):
+            marks.words(axes, ABOVE, (row["workers"], row["mean"] * factor), (0, 5), color=row_style(first).colour)
         if not math.isnan(point):
             mean = float(series[series["workers"].astype(float) == point]["mean"].iloc[0])
             marks.ring(axes, point, mean * factor, colour=row_style(first).colour)
@@ -164,6 +176,7 @@ def draw_workers_and_limits(
         f"Mean of n samples; line: {interval_words(table)}; dots beside it: the samples.",
         f"Ring: the fewest workers that more do not beat by over 10 %, by the means; no ring: none seen{lacking}.",
         *_limit_words(table, drawn=far != set(families)),
+        *above_words(table),
         *([f"{level}{', on the right axis' * shown.two_axes}."] if stated.notna().any() else []),
         *(["Dash-dotted, thin: the Universal Scalability Law, where the samples support a fit."] if len(fits) else []),
         *shown.note,

@@ -44,6 +44,15 @@ def diamond(
     axes.plot([x], [y], "D", ms=size, mfc="white", mec=colour, mew=width, zorder=zorder)
 
 
+def whole_time(axes: Axes, places: Sequence[float], rows: pd.DataFrame, factor: float, *, along: str = "y") -> None:
+    """A thin tick at each mean of a rate over the whole time, where it is known; the values are `along` that axis."""
+    if "whole_mean" in rows:
+        values, colour = rows["whole_mean"].astype(float) * factor, row_style(rows.iloc[0]).colour
+        points = (places, values) if along == "y" else (values, places)
+        shape = "_" if along == "y" else "|"
+        axes.plot(*points, shape, color=colour if along == "y" else INK, alpha=0.7, ms=7, mew=0.8, zorder=2.6)
+
+
 def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = False, dots: bool = True) -> Line2D:
     """One series of a summary over workers: mean, 95 % interval, and each sample as a small dot beside it."""
     rows = rows.sort_values("workers")
@@ -54,6 +63,7 @@ def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = 
         for count, values in zip(workers, rows["values"], strict=True):
             sample_dots(axes, float(count) * 1.07, split_values(values, factor), style.colour)
     axes.vlines(workers, low, high, color=style.colour, linewidth=1.0, alpha=0.8)
+    whole_time(axes, list(workers), rows, factor)
     name, dashes, face = str(rows["series"].iloc[0]), "--" if hollow else "-", "white" if hollow else style.colour
     (drawn,) = axes.plot(workers, mean, color=style.colour, marker=style.marker, ls=dashes, mfc=face, label=name)
     return drawn

@@ -35,6 +35,8 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | 
         marks.words_at_right(
             axes, place, f"{text}, {worker_count(row['workers'])}" + f" {RISING}" * row["still_rising"]
         )
+    if len(rows):
+        marks.whole_time(axes, range(len(rows)), rows, factor, along="x")
     # of no one layout: over the bars of all that it may be of
     of_any = (rows["published_any"].astype(float) / rows["scale"].astype(float)).to_numpy() * factor
     for value in sorted(set(of_any[~np.isnan(of_any)])):

@@ -39,13 +39,15 @@ def draw_ratios(axes: Axes, rows: pd.DataFrame) -> None:
         if not math.isnan(row["ratio_low"]):
             axes.hlines(place, row["ratio_low"], row["ratio_high"], color=INK, linewidth=1.2)
             axes.plot([row["ratio"]], [place], "o", color=INK, markersize=5, zorder=3)
+        axes.plot([row["ratio_whole"]], [place], "|", color=INK, alpha=0.7, ms=9, mew=0.8)
         stated = float(row["published_ratio"])
         if not math.isnan(stated):
             marks.diamond(axes, stated, place, width=1.0, zorder=2.5)
             marks.words(axes, f"published {stated:.2f}", (stated, place), (-4, 8), ha="left")
         marks.words_at_right(axes, place, _ratio_text(row), zorder=4)
     axes.axvline(1, color=GREY, linewidth=0.8, zorder=1)
-    ends = [*rows["ratio_low"].dropna(), *rows["ratio_high"].dropna(), *rows["published_ratio"].dropna(), 1.0]
+    columns = ("ratio_low", "ratio_high", "ratio_whole", "published_ratio")
+    ends = [*(end for name in columns for end in rows[name].dropna()), 1.0]
     axes.set_xlim(min(0.75, *(end * 0.9 for end in ends)), 1 + (max(*ends, 1.2) - 1) * 1.9)
     marks.rows_axis(axes, _names(rows, "operation"), top=-0.85, below=0.4)
 

@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from glusterlab.analysis.select import operations_of
 from glusterlab.analysis.words import percent
 from glusterlab.plots import marks
+from glusterlab.plots.by_workers import ABOVE, above_words
 from glusterlab.plots.style import GREY, INK, PALE, Frame, interval_words, row_style, scale_words
 from glusterlab.units import format_size
 
@@ -142,12 +143,13 @@ def draw_shares(figure: Frame, table: pd.DataFrame) -> None:
     for row in known.to_dict("records"):
         low, high = percent(float(row["share_low"])), percent(float(row["share_high"]))
         interval = f"n = {row['n']}" if math.isnan(row["share_low"]) else f"{low} to {high}"
-        texts.append(f"{percent(float(row['share']))} %\n{interval}")
+        texts.append(f"{percent(float(row['share']))} %{f' {ABOVE}' * bool(row['above_limit'])}\n{interval}")
     known = known.assign(text=texts, series=known["series"].astype(str))
     figure.rows = known
     figure.subtitle = [
         "Throughput as a share of what links and disks allow with the traffic of copies; dark: near to the bound.",
         f"Small: {interval_words(known.assign(low=known['share_low']))}. Empty: not measured.",
+        *above_words(known),
     ]
     operations = operations_of(known)
     series, workers = sorted(known["series"].unique()), sorted(known["workers"].unique())

@@ -23,7 +23,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from glusterlab.analysis.select import split_values
+from glusterlab.analysis.select import VIEWS, WHOLE_TIME, split_values
 from glusterlab.errors import DataError
 from glusterlab.stats import MIN_SAMPLES
 from glusterlab.units import format_size
@@ -124,7 +124,7 @@ class Provenance:
         if self.half_width is not None:
             n += f", repeated until ± {100 * self.half_width:g} %"
         release = [f"GlusterFS {self.release}"] if self.release else []
-        return self._line([*release, n], scale_model(summary) if self.testbed else [])
+        return self._line([*release, n, *view_words(summary)], scale_model(summary) if self.testbed else [])
 
     def place(self, scales: Iterable[float] = (), *, model: bool = False) -> str:
         """The footer of a figure without samples: the campaign, and the scale models (or with `model`, just that)."""
@@ -140,6 +140,14 @@ class Provenance:
             *([IMPORTED] if self.imported else []),
         ]
         return " · ".join([*parts, *model])
+
+
+def view_words(summary: pd.DataFrame) -> list[str]:
+    """Which view of a rate a figure of a summary draws, for its footer; nothing where it draws no rate."""
+    if "whole_mean" not in summary:
+        return []
+    tick = f" (thin tick: {VIEWS[1]})" if summary["whole_mean"].notna().any() else ""
+    return [f"{VIEWS[0]}{tick}"]
 
 
 def n_words(counts: Iterable[int]) -> str:
@@ -342,7 +350,11 @@ def comparable(table: pd.DataFrame) -> Comparable:
         return Comparable(table, scales[0] if scales else 1.0, "measured", [])
     note = f"From scale models of {scale_words(scales)}: each value is times its own scale, as a full-size pool."
     scale = table["scale"].astype(float)
-    full = {name: table[name].astype(float) * scale for name in ("mean", "low", "high", "limit") if name in table}
+    full = {
+        name: table[name].astype(float) * scale
+        for name in ("mean", "low", "high", "limit", *WHOLE_TIME)
+        if name in table
+    }
     samples = [split_values(joined, by) for joined, by in zip(table["values"], scale, strict=True)]
     values = [";".join(f"{value:.9g}" for value in each) for each in samples]
     return Comparable(table.assign(**full, values=values, scale=1.0), 1.0, "× scale", [note])
