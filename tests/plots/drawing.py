@@ -56,7 +56,7 @@ def draw_by_workers(
     **more: Any,
 ) -> None:
     """`draw_workers_and_limits` of a summary that may lack limits, published levels, and fits."""
-    absent = {"limit": math.nan, "limit_part": "", "limit_source": "", "published": math.nan}
+    absent = {"limit": math.nan, "limit_part": "", "limit_source": "", "published": math.nan, "above_limit": ""}
     table = table.assign(**{name: value for name, value in absent.items() if name not in table})
     curves = pd.DataFrame(columns=CURVE) if curves is None else curves
     draw_workers_and_limits(

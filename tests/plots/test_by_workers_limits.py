@@ -11,7 +11,10 @@ from matplotlib.lines import Line2D
 from glusterlab.analysis import summarise, with_published_totals
 from glusterlab.analysis.scaling import scaling_fits, usl
 from glusterlab.analysis.scaling_table import scaling_curves
+from glusterlab.analysis.select import VIEWS
 from glusterlab.plots import draw_shares
+from glusterlab.plots.by_workers import ABOVE, above_words
+from glusterlab.plots.style import view_words
 from tests.guide_pools import LAYOUTS, SERIES, chosen, pools
 from tests.plots.drawing import (
     MB,
@@ -42,14 +45,32 @@ def curves(spread: tuple[float, ...] = (0.98, 1.0, 1.02), scale: int = 200):
     return with_limit(summary, summary.groupby(["series", "operation"])["mean"].transform("max") * 2)
 
 
-def with_limit(summary: pd.DataFrame, limit: pd.Series, source: str = "") -> pd.DataFrame:
+def with_limit(summary: pd.DataFrame, limit: pd.Series, source: str = "", above: str = "") -> pd.DataFrame:
     columns = {"share": "mean", "share_low": "low", "share_high": "high"}
     shares = {name: summary[column] / limit for name, column in columns.items()}
-    return summary.assign(limit=limit, limit_part="disks", limit_source=source, **shares)
+    return summary.assign(limit=limit, limit_part="disks", limit_source=source, above_limit=above, **shares)
 
 
 def limits_in(axes: Axes) -> list[Line2D]:
     return [line for line in axes.get_lines() if str(line.get_label()).startswith("limit")]
+
+
+def test_a_rate_above_its_limit_is_marked_and_the_other_view_ticked() -> None:
+    summary = curves()
+    whole = summary.assign(whole_mean=summary["mean"] / 1.5)
+    flagged = with_limit(whole, whole["mean"] * 0.9, above=VIEWS[0])
+    figure = drawn(draw_by_workers, flagged, **MB)
+    (sentence,) = above_words(flagged)
+    assert sentence in words(figure).replace("\n", " ")
+    assert f"{len(flagged)} by the view '{VIEWS[0]}', of {len(flagged)}" in sentence
+    assert words(figure).count(ABOVE) == len(flagged) + 1
+    assert view_words(flagged) == [f"{VIEWS[0]} (thin tick: {VIEWS[1]})"]
+    # old tables do not have the other view, and a summary of something else is no rate
+    assert view_words(summary) == [VIEWS[0]]
+    assert view_words(summary.drop(columns="whole_mean")) == []
+    ticks = [line for line in titled(figure)["write, disperse on JBOD"].get_lines() if line.get_marker() == "_"]
+    heights = [float(y) for line in ticks if len(line.get_xdata()) == 3 for y in line.get_ydata()]
+    assert all(any(height == pytest.approx(level * 72 / 300) for height in heights) for level in (8.368, 79.496, 83.68))
 
 
 def test_each_family_has_its_panels_with_curves_and_limits() -> None:
