@@ -78,14 +78,18 @@ def kind_of(mode: int) -> str:
     return _KINDS.get(stat.S_IFMT(mode), "something else")
 
 
+def leads_out(link: Path, folder: Path) -> bool:
+    """Whether a link leads out of a folder, in the end."""
+    return not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(folder))
+
+
 def _target(link: str) -> str:
     """Where a link leads, in one step; refused when that is out of the campaign in which it lies."""
     place, target = Path(link), os.readlink(link)  # noqa: PTH115
-    real = os.path.realpath(link)
     for folder in place.parents:
         # a link is no mark: a temporary folder has links to all files of a campaign
         if any(_is_regular(folder / name) for name in _OF_A_CAMPAIGN):
-            if not Path(real).is_relative_to(os.path.realpath(folder)):
+            if leads_out(place, folder):
                 raise _refused(place, f"a link out of the campaign, to {target}")
             break
     return os.path.join(os.path.dirname(link), target)  # noqa: PTH118, PTH120

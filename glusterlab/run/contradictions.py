@@ -14,6 +14,9 @@ import numpy as np
 from glusterlab.errors import ParseError
 from glusterlab.parse import parse
 from glusterlab.rawfile import read_raw
+from glusterlab.telemetry.columns import NotRegular
+from glusterlab.telemetry.reader import read
+from glusterlab.telemetry.sadf import regular_blocks
 from glusterlab.tools.document import read_text
 from glusterlab.tools.records import WorkloadRecord
 from glusterlab.units import short_number
@@ -92,8 +95,8 @@ def too_fast(folder: Path, sample: Sample, cell: Cell, record: WorkloadRecord) -
     carried, interval = np.zeros(0), 0.0
     for client in sample.clients:
         try:
-            mine, step = _carried(read_text(folder / "telemetry" / f"{client}.csv.xz"), sample.window)
-        except (ParseError, ValueError):
+            mine, step = _carried(folder / "telemetry" / f"{client}.csv.xz", sample.window)
+        except ParseError:
             return None
         interval = max(interval, step)
         size = max(len(mine), len(carried))
@@ -108,23 +111,31 @@ def too_fast(folder: Path, sample: Sample, cell: Cell, record: WorkloadRecord) -
     return share if share < (READ_SHARE if reads else SENT_SHARE) else None
 
 
-def _carried(text: str, window: Window | None) -> tuple[NDArray[np.float64], float]:
-    """Bytes that a host's links carried in each second from a minute before a window on, and the longest interval."""
-    begin = 0.0 if window is None else math.floor(window.start) - 60
-    columns: dict[str, int] = {}
-    rows: list[tuple[float, float, float]] = []
-    for line in text.splitlines():
-        if line.startswith("#"):
-            names = line.removeprefix("# ").split(";")
-            columns = {name: n for n, name in enumerate(names)} if "rxkB/s" in names else {}
-        elif columns:
-            words = line.split(";")
-            if words[columns["IFACE"]] != "lo":
-                kilobytes = float(words[columns["rxkB/s"]]) + float(words[columns["txkB/s"]])
-                rows.append((float(words[2]) - begin, float(words[1]), kilobytes * 1024))
-    longest = max((interval for _, interval, _ in rows), default=0.0)
-    seconds = np.zeros(int(max((time for time, _, _ in rows), default=0.0)) + 1)
-    for time, interval, rate in rows:
-        if interval > 0 and time >= interval:
+def _carried(file: Path, window: Window | None) -> tuple[NDArray[np.float64], float]:
+    """Bytes that a host's links carried in each second from a minute before a window on, and the interval.
+
+    `ParseError` where its telemetry does not tell.
+    """
+    try:
+        blocks = regular_blocks(read_text(file).encode(), "network")
+    except NotRegular:
+        blocks = [block for block in read(file) if block.activity == "network"]
+    found = [np.zeros((0, 2))]
+    for block in blocks:
+        if not block.utc:
+            raise ParseError("expected epoch seconds, found local time", file=file)
+        links = np.array([name != "lo" for name in block.device or ()])
+        rates = (block.metrics["rxkB/s"] + block.metrics["txkB/s"]) * 1024
+        found.append(np.column_stack([block.time, rates])[links])
+    rows = np.concatenate(found)
+    times, at = np.unique(rows[:, 0], return_inverse=True)
+    if len(times) < 2:
+        raise ParseError("expected two records of the links or more", file=file)
+    # whole seconds: a record may seem to be a second longer than it is
+    interval = float(np.median(np.diff(times)))
+    ends = times - (0.0 if window is None else math.floor(window.start) - 60)
+    seconds = np.zeros(int(max(ends[-1], 0.0)) + 1)
+    for time, rate in zip(ends, np.bincount(at.ravel(), rows[:, 1]), strict=True):
+        if time >= interval:
             seconds[int(time - interval) : int(time)] += rate
-    return seconds, longest
+    return seconds, interval

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from glusterlab.errors import GlusterlabError, ParseError, RawStoreError, UsageError
-from glusterlab.rawfile import open_raw, read_raw
+from glusterlab.rawfile import leads_out, open_raw, read_raw
 from glusterlab.tools.document import unique_keys
 
 SCHEMA_VERSION = 1
@@ -31,10 +31,9 @@ def local(place: str | Path) -> Path:
 
 def links_out(folder: Path) -> Iterator[tuple[Path, str]]:
     """Links below a folder that lead out of it, or to no file, and what to do: what is there is not the campaign's."""
-    home = folder.resolve()
     found = (Path(place, name) for place, folders, names in os.walk(folder) for name in (*folders, *names))
     for path in found:
-        if path.is_symlink() and not (path.is_file() and path.resolve().is_relative_to(home)):
+        if path.is_symlink() and (leads_out(path, folder) or not path.is_file()):
             leads = f"a link out of the campaign or to no file of it, to {path.readlink()}"
             yield path, f"{leads}; put a copy in its place, or remove it"
 

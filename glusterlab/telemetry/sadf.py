@@ -129,8 +129,8 @@ def read_rows(rows: bytes, columns: tuple[str, ...], table: Header) -> tuple[Nam
     )
 
 
-def regular_blocks(text: bytes) -> list[Block]:
-    """The tables of one host's regular text, each as `read_rows` returns it; `NotRegular` for another text."""
+def regular_blocks(text: bytes, activity: str | None = None) -> list[Block]:
+    """The tables (of one activity) of one host's regular text, as of `read_rows`; `NotRegular` for another text."""
     groups: dict[tuple[str, int], Group] = {}
     for header, at, section in sections(text):
         if section:
@@ -140,6 +140,7 @@ def regular_blocks(text: bytes) -> list[Block]:
     return [
         read_rows(b"".join(rows for _, rows in group.sections), group.columns, group.table)[1]
         for group in groups.values()
+        if activity in (None, group.table.activity)
     ]
 
 

@@ -198,10 +198,11 @@ def test_commands_out_of_their_order(campaign: Path) -> None:
     assert _found(campaign) == {f"{SAMPLE}/log.txt": {"impossible-order"}}
 
 
+@pytest.mark.parametrize("boot", ["", "x;-1;1700000000;LINUX-RESTART\t(4 CPU)\n"])
 @pytest.mark.parametrize("faster", [1, 2])
-def test_a_result_that_the_links_did_not_carry(campaign: Path, faster: int) -> None:
+def test_a_result_that_the_links_did_not_carry(campaign: Path, faster: int, boot: str) -> None:
     """6 files of 2 MiB, twice on bricks: over 20 s 210 kB/s of each of 3 clients."""
-    telemetry = lzma.compress(sadf_text("x").replace("1000.00;2000.00", "10.00;400.00").encode())
+    telemetry = lzma.compress((boot + sadf_text("x").replace("1000.00;2000.00", "10.00;400.00") + boot).encode())
     for client in CLIENTS:
         (campaign / SAMPLE / "telemetry" / f"{client}.csv.xz").write_bytes(telemetry)
     seconds = 20 / faster

@@ -119,7 +119,7 @@ def test_a_pool_that_does_otherwise_contradicts(claims: Claims) -> None:
         ("large-disperse", "read"): [0.1, 0.1, 0.1],
     }
     found = answers(claims, evidence(full, cpu))
-    assert len(found) == 13
+    assert len(found) == 14
     assert {name for name, answer in found.items() if answer == "yes"} == {"small-cpu", "small-memory", "small-disks"}
     assert set(found.values()) == {"yes", "no"}
 
