@@ -133,7 +133,7 @@ def down(name: NameOption = "default") -> None:
 
 @app.command(epilog=examples("glusterlab testbed status", "glusterlab testbed status --json"))
 def status(name: NameOption = "default", json: JsonOption = False) -> None:
-    """Which hosts run; exit 1 when there is no such testbed or a host of it is down."""
+    """Which hosts run their services; exit 1 when there is no such testbed or a host of it is down."""
     from glusterlab.testbed.lifecycle import status as examine
     from glusterlab.testbed.options import TestbedOptions
     from glusterlab.testbed.state import state_folder
@@ -145,7 +145,7 @@ def status(name: NameOption = "default", json: JsonOption = False) -> None:
         {
             "host": host.name,
             "address": host.address,
-            "state": "up" if host.running else "down",
+            "state": "up" if host.running else f"no {' and no '.join(host.lacks)}" if host.processes else "down",
             "processes": host.processes,
         }
         for host in hosts

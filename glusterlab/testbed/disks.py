@@ -85,11 +85,16 @@ def device_number(device: str) -> str:
     return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
 
 
-def attached(folder: Path) -> list[str]:
-    """Loop devices whose backing file lies below a folder, deleted files included."""
+def backing_files() -> dict[str, str]:
+    """The file behind each loop device of this machine, deleted ones included."""
     listing = run(["losetup", "--list", "--json", "--output", "NAME,BACK-FILE"])
     devices = json.loads(listing)["loopdevices"] if listing.strip() else []
-    return [entry["name"] for entry in devices if str(entry["back-file"]).startswith(f"{folder}/")]
+    return {entry["name"]: str(entry["back-file"]) for entry in devices}
+
+
+def attached(folder: Path) -> list[str]:
+    """Loop devices whose backing file lies below a folder."""
+    return [device for device, file in backing_files().items() if file.startswith(f"{folder}/")]
 
 
 def remove(folder: Path) -> None:

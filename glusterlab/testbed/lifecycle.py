@@ -6,7 +6,8 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -37,12 +38,13 @@ _PEER_DEADLINE_S = 60.0
 
 @dataclass(frozen=True)
 class HostStatus:
-    """One host of a testbed: whether its first process lives, and how many processes it has."""
+    """One host of a testbed: whether all its services run, which do not, and how many processes it has."""
 
     name: str
     address: str
     running: bool
     processes: int
+    lacks: tuple[str, ...] = ()
 
 
 def up(options: TestbedOptions, progress: Progress) -> State:
@@ -100,8 +102,17 @@ def down(name: str, progress: Progress) -> None:
     if not _remains(name):
         known = ", ".join(running())
         raise UsageError(f"there is no testbed '{name}': " + (f"expected one of: {known}" if known else "none is up"))
+    if not state_folder(name).exists() and (other := _elsewhere(name)) is not None:
+        advice = f"'GLUSTERLAB_TESTBED_HOME={other.parent} glusterlab testbed down --name {name}' removes it"
+        raise UsageError(f"the testbed '{name}' is one of {other.parent}, and none of {state_home()}: {advice}")
     with _lock(name):
         _remove(name, progress)
+
+
+def _elsewhere(name: str) -> Path | None:
+    """Where a testbed of this name has its state in another home; None where no loop device tells."""
+    folders = (folder for file in disks.backing_files().values() for folder in Path(file).parents)
+    return next((folder for folder in folders if folder.name == name and (folder / MARKER).is_file()), None)
 
 
 def status(name: str) -> list[HostStatus]:
@@ -111,7 +122,22 @@ def status(name: str) -> list[HostStatus]:
     for host in state.options.host_names:
         space = network.namespace(name, host)
         pids = network.pids(space) if space in network.namespaces(name) else []
-        found.append(HostStatus(host, state.options.address(host), bool(pids), len(pids)))
+        needed = ("sshd", "glusterd") if host in state.options.server_names else ("sshd",)
+        live = services(pids)
+        lacks = tuple(service for service in needed if service not in live)
+        found.append(HostStatus(host, state.options.address(host), not lacks, len(pids), lacks))
+    return found
+
+
+def services(pids: Iterable[int], proc: Path = Path("/proc")) -> set[str]:
+    """Names of the programs of processes; sshd only where it listens: a session outlives it."""
+    found = set()
+    for pid in pids:
+        with suppress(OSError):
+            command = (proc / str(pid) / "cmdline").read_bytes().split(b"\0")[0].decode(errors="replace")
+            name = Path(command.split(" ")[0]).name.removesuffix(":")
+            if name != "sshd" or "[listener]" in command:
+                found.add(name)
     return found
 
 

@@ -1,12 +1,14 @@
 """Commands on the machine itself: what they say when they fail, and that nothing of them goes on."""
 
+import json
 import time
 from pathlib import Path
 
 import pytest
 
-from glusterlab.errors import TestbedError
+from glusterlab.errors import TestbedError, UsageError
 from glusterlab.testbed import cgroups, lifecycle, local, state
+from glusterlab.testbed.options import TestbedOptions
 
 
 def test_output_and_failure() -> None:
@@ -57,6 +59,46 @@ def test_nothing_is_deleted_through_a_mount(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(TestbedError, match=f"^{folder}/shared is mounted: nothing of .* is deleted"):
         lifecycle.down("nonesuch", lambda _: None)
     assert (folder / "shared/thesis.txt").exists()
+
+
+def test_a_testbed_of_another_home_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "other" / "small"
+    other.mkdir(parents=True)
+    (other / state.MARKER).touch()
+    monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(tmp_path / "mine"))
+    monkeypatch.setattr(local, "require", lambda: None)
+    monkeypatch.setattr(lifecycle.network, "namespaces", lambda _: ["glusterlab-small-server01"])
+    monkeypatch.setattr(lifecycle, "_remove", lambda *_: pytest.fail("something was removed"))
+    loops = [{"name": "/dev/loop7", "back-file": f"{other}/disks/server01/d01.img"}]
+    monkeypatch.setattr(lifecycle.disks, "run", lambda *_, **__: json.dumps({"loopdevices": loops}))
+    with pytest.raises(UsageError, match=f"is one of {other.parent}, and none of .*/mine: 'GLUSTERLAB_TESTBED_HOME="):
+        lifecycle.down("small", lambda _: None)
+    # what a crash left, with no folder anywhere, is removed
+    (other / state.MARKER).unlink()
+    removed: list[str] = []
+    monkeypatch.setattr(lifecycle, "_remove", lambda name, _: removed.append(name))
+    lifecycle.down("small", lambda _: None)
+    assert removed == ["small"]
+
+
+def test_a_host_is_up_when_its_services_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = (
+        *("/bin/bash\0/usr/local/sbin/host-init\0server", "glusterd\0--pid-file=/run/glusterd.pid", ""),
+        *("sshd: root@notty", "sshd: /usr/sbin/sshd [listener] 0 of 128-256 startups"),
+    )
+    for pid, command in enumerate(commands):
+        (tmp_path / str(pid)).mkdir()
+        (tmp_path / str(pid) / "cmdline").write_text(command)
+    assert lifecycle.services([0, 2, 3, 99], tmp_path) == {"bash", ""}
+    assert lifecycle.services(range(5), tmp_path) >= {"glusterd", "sshd"}
+    made = state.State(tmp_path, TestbedOptions(name="small", servers=1, clients=1))
+    monkeypatch.setattr(state.State, "load", lambda _: made)
+    monkeypatch.setattr(lifecycle.network, "namespaces", lambda _: ["glusterlab-small-server01"])
+    monkeypatch.setattr(lifecycle.network, "pids", lambda _: [3])
+    monkeypatch.setattr(lifecycle, "services", lambda pids: {"sshd"} if pids else set())
+    server, client = lifecycle.status("small")
+    assert (server.running, server.lacks, server.processes) == (False, ("glusterd",), 1)
+    assert (client.running, client.lacks, client.processes) == (False, ("sshd",), 0)
 
 
 def test_state_home_is_what_the_kernel_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -307,18 +307,24 @@ def test_to_take_down_what_is_not_there_leaves_nothing(testbed: Run, tmp_path: P
     assert [path.name for path in (tmp_path / "testbeds").iterdir()] == ["one"]
 
 
-@pytest.mark.parametrize("up", [True, False])
-def test_status_tells_scripts_the_cluster_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, up: bool) -> None:
+@pytest.mark.parametrize(
+    ("lacks", "processes", "shown_as"), [((), 3, "up"), (("sshd", "glusterd"), 0, "down"), (("sshd",), 1, "no sshd")]
+)
+def test_status_tells_scripts_the_cluster_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: tuple[str, ...], processes: int, shown_as: str
+) -> None:
+    up = not lacks
+    found = HostStatus("server01", "10.0.0.1", up, processes, lacks)
     monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(tmp_path))
-    monkeypatch.setattr("glusterlab.testbed.lifecycle.status", lambda _: [HostStatus("server01", "10.0.0.1", up, 3)])
+    monkeypatch.setattr("glusterlab.testbed.lifecycle.status", lambda _: [found])
     command, file = ["testbed", "status", "--name", "older"], str(tmp_path / "older" / "cluster.yaml")
     shown = CliRunner().invoke(app, [*command, "--json"])
     assert shown.exit_code == (0 if up else 1)
-    host = {"name": "server01", "address": "10.0.0.1", "running": up, "processes": 3}
+    host = {"name": "server01", "address": "10.0.0.1", "running": up, "processes": processes, "lacks": [*lacks]}
     assert {name: json.loads(shown.stdout)[name] for name in ("cluster", "hosts")} == {"cluster": file, "hosts": [host]}
     plain = CliRunner().invoke(app, command)
     assert file in plain.stderr
-    assert plain.stdout.split()[-4:] == ["server01", "10.0.0.1", "up" if up else "down", "3"]
+    assert " ".join(plain.stdout.split()).endswith(f"server01 10.0.0.1 {shown_as} {processes}")
 
 
 def test_unwritten_data_are_limited_as_the_hardwares_and_the_machines_own_limits_come_back(
