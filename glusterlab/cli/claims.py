@@ -71,7 +71,7 @@ def _load(raws: Sequence[Path], study: str | None) -> Claims:
 def _judge(stated: Claims, raws: Sequence[Path], needed: Sequence[Claim]) -> list[Judgement]:
     """Every claim judged; telemetry is read only where one of those that are `needed` is told by it."""
     from glusterlab.analysis.claims.cells import join_campaigns
-    from glusterlab.analysis.claims.judge import judge
+    from glusterlab.analysis.claims.judge import judge_both_views
     from glusterlab.analysis.claims.telemetry import most_decided, telemetry_verdicts
     from glusterlab.sections.saturation import study_saturation
     from glusterlab.sections.section import open_section
@@ -83,10 +83,10 @@ def _judge(stated: Claims, raws: Sequence[Path], needed: Sequence[Claim]) -> lis
             loaded.append(load(raw, progress=progress))
     samples = join_campaigns([tables.samples for tables in loaded])
     if not any("telemetry" in claim.needs for claim in needed):
-        return judge(stated, samples)
+        return judge_both_views(stated, samples)
     sections = [open_section(str(raw), loaded=tables) for raw, tables in zip(raws, loaded, strict=True)]
     evidence = [study_saturation(section).evidence for section in sections]
-    return judge(stated, samples, most_decided([telemetry_verdicts(stated, each) for each in evidence]))
+    return judge_both_views(stated, samples, most_decided([telemetry_verdicts(stated, each) for each in evidence]))
 
 
 def _completion(key: str) -> Callable[[str], Iterator[str]]:
@@ -239,9 +239,10 @@ def _show_claim(
 ) -> None:
     """One claim: what it says, how it is read, the cells and samples behind its verdict, and what contradicts it."""
     from glusterlab.analysis.claims.scorecard import contradictions_of, published_text
+    from glusterlab.analysis.select import VIEWS
 
     judgement = next(each for each in judged if each.claim.id == wanted)
-    claim = judgement.claim
+    claim, whole = judgement.claim, judgement.other
     others = contradictions_of(stated).get(wanted, ())
     text, words = published_text(claim), claim.published.words
     fields = {
@@ -254,6 +255,7 @@ def _show_claim(
         "class": ", ".join(dict.fromkeys((judgement.claim_class, claim.kind))),
         "verdict": f"{judgement.verdict}: {judgement.why}",
         "measured": _measured(judgement),
+        "besides": "" if whole is None else f"{VIEWS[1]} {_measured(whole)}: {whole.verdict}",
         "to decide": f"{judgement.repeats} samples on each side" if judgement.repeats else "",
     }
     lines = [f"{name + ':':<11}{value}" for name, value in fields.items() if value]
@@ -325,6 +327,8 @@ def _as_json(judgement: Judgement, contradicts: Sequence[str]) -> dict[str, Any]
         "allowed": None if judgement.band is None else picked(judgement.band, "low", "high"),
         "measured": _estimate_json(judgement.measured),
         **picked(judgement, "level", "verdict", "why", "repeats", "evidence"),
+        "over_the_whole_time": judgement.other
+        and {"measured": _estimate_json(judgement.other.measured), **picked(judgement.other, "verdict", "why")},
         "comparisons": [
             {
                 **picked(comparison, "label", "notes"),

@@ -16,8 +16,10 @@ import pandas as pd
 
 from glusterlab.analysis.claims.cells import Campaign, Comparison
 from glusterlab.analysis.claims.verdicts import VERDICTS, Band, Verdict, band_of, decide, repeats_needed
-from glusterlab.spec.claims import NEEDS, Claim, Claims, Quantity
+from glusterlab.analysis.select import VIEWS
+from glusterlab.spec.claims import NEEDS, QUANTITIES, Claim, Claims, Quantity
 from glusterlab.stats import INSUFFICIENT, LEVEL, Estimate
+from glusterlab.tools.records import WHOLE
 
 ClaimClass = Literal["ratio", "ordering", "absolute", "absolute on a scale model", "arithmetic", "fact"]
 CLASSES: tuple[ClaimClass, ...] = get_args(ClaimClass)
@@ -38,7 +40,8 @@ class Judgement:
     ratio that decides, with its interval of confidence ``level``; of a value in the published unit, as is ``band``,
     what the claim allows; of arithmetic the number alone; ``decisive``: number of the comparison that `measured` is of;
     ``repeats``: samples per side that would decide it, where that is known; ``evidence``: the measured ratio that
-    decides, by its cells, or the curves whose telemetry does: claims with one and the same are one finding.
+    decides, by its cells, or the curves whose telemetry does: claims with one and the same are one finding;
+    ``other``: the same claim by rates over the whole time, where these are known and decide it.
     """
 
     claim: Claim
@@ -53,6 +56,7 @@ class Judgement:
     level: float = LEVEL
     repeats: int | None = None
     evidence: str = ""
+    other: Judgement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,17 @@ def judge(
     return found
 
 
+def judge_both_views(
+    claims: Claims, samples: pd.DataFrame, by_telemetry: Mapping[str, TelemetryVerdict] | None = None
+) -> list[Judgement]:
+    """`judge` by the tool's own rates, where those over the whole time give no other verdict."""
+    judged = judge(claims, samples, by_telemetry)
+    columns = {name: WHOLE[of.column] for name, of in QUANTITIES.items() if of.column in WHOLE}
+    if not {*columns.values()} <= {*samples}:
+        return judged
+    return across_views(judged, judge(claims, samples, by_telemetry, columns), VIEWS)
+
+
 def across_views(judged: Sequence[Judgement], others: Sequence[Judgement], views: tuple[str, str]) -> list[Judgement]:
     """What `judge` says by one view of rates, but where another view gives another verdict: it depends on counting.
 
@@ -112,11 +127,13 @@ def across_views(judged: Sequence[Judgement], others: Sequence[Judgement], views
     found = []
     for one, other in zip(judged, others, strict=True):
         open_ = {"not measured", "model cannot tell"}
+        if other.decisive is not None and not math.isnan(other.measured.centre):
+            one = replace(one, other=other)
         if one.verdict == other.verdict or {one.verdict, other.verdict} & open_:
             found.append(one)
             continue
         both = zip(views, (one, other), strict=True)
-        why = "; ".join(f"by {view} {each.verdict} ({each.measured.centre:.3g})" for view, each in both)
+        why = "; ".join(f"{view}: {each.verdict} ({each.measured.centre:.3g})" for view, each in both)
         found.append(replace(one, verdict="depends on counting", why=why, repeats=None))
     return found
 

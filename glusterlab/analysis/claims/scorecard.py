@@ -20,6 +20,11 @@ def _ratio(judgement: Judgement, end: str) -> float:
     return math.nan if judgement.band is None else float(getattr(judgement.measured, end)) / float(value or math.nan)
 
 
+def _whole(judgement: Judgement, end: str) -> float:
+    """The ratio of rates over the whole time."""
+    return math.nan if judgement.other is None else _ratio(judgement.other, end)
+
+
 def _band(judgement: Judgement) -> Band:
     """What is allowed, as ratios."""
     return Band(math.nan, math.nan, directed=False) if judgement.band is None else band_of(judgement.claim)
@@ -59,6 +64,14 @@ COLUMNS: Mapping[str, tuple[str, str, Callable[[Judgement], object]]] = {
     "ratio": ("float64", "measured; of a value, measured / published", lambda of: _ratio(of, "centre")),
     "ratio_low": ("float64", "lower end of its interval, of that level", lambda of: _ratio(of, "low")),
     "ratio_high": ("float64", "upper end", lambda of: _ratio(of, "high")),
+    "ratio_whole": ("float64", "over the whole time; NaN where not known", lambda of: _whole(of, "centre")),
+    "ratio_whole_low": ("float64", "lower end of its interval", lambda of: _whole(of, "low")),
+    "ratio_whole_high": ("float64", "upper end", lambda of: _whole(of, "high")),
+    "verdict_whole": (
+        "str",
+        "over the whole time; empty where not known",
+        lambda of: of.other.verdict if of.other else "",
+    ),
     "ratio_published": ("float64", "NaN where only an order is stated", lambda of: _band(of).anchor),
     "band_low": ("float64", "lower end of what the claim allows, as a ratio", lambda of: _band(of).low),
     "band_high": ("float64", "upper end; infinite where it has none", lambda of: _band(of).high),
