@@ -64,6 +64,7 @@ def build_samples(
                 "workers": workers,
                 "scale": scale,
                 "operations_limited": tool == "smallfile",
+                "heads": False,
                 "disks": 72,
                 "gluster_version": "10.3",
                 "start_s": start,

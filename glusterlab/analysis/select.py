@@ -34,7 +34,8 @@ ESTIMATES = ["quantity", "n", "mean", "low", "high", "interval", "median", "medi
 
 IDENTITY = [
     *("layout", "type", "geometry", "backing", "kind", "server_model", "access", "tool"),
-    *("file_size_bytes", "record_size_bytes", "files_per_worker", "scale", "operations_limited", "disks", "cell_id"),
+    *("file_size_bytes", "record_size_bytes", "files_per_worker", "scale", "operations_limited"),
+    *("heads", "disks", "cell_id"),
 ]
 """Columns of the samples table that describe the cell of a row."""
 
@@ -74,6 +75,7 @@ _VARIANTS: Mapping[str, Callable[[Any], str]] = {
     "file_size_bytes": lambda size: f"{format_size(int(size))} files",
     "files_per_worker": lambda count: f"{int(count)} files per worker",
     "scale": "1:{:g}".format,
+    "heads": lambda heads: "disks with heads" if heads else "disks without heads",
 }
 
 
@@ -88,7 +90,7 @@ def with_series(samples: pd.DataFrame) -> pd.DataFrame:
     point = ["series", "tool", "operation", "nominal_file_size_bytes", "workers"]
     # the scale before the sizes, which follow from it
     sizes = ("record_size_bytes", "files_per_worker", "file_size_bytes")
-    for column in ("backing", "layout", "access", "scale", *sizes, "cell_id"):
+    for column in ("backing", "layout", "access", "scale", "heads", *sizes, "cell_id"):
         if table.empty or table.groupby(point, observed=True)["cell_id"].nunique().max() == 1:
             break
         mixed = table.groupby(point, observed=True)[column].transform(lambda values: values.nunique(dropna=False)) > 1

@@ -42,7 +42,7 @@ PAIRED = [
     *("ratio", "low", "high", "n", "agree", "fast_cpu", "slow_cpu"),
     *("fast_cell", "slow_cell", "fast_samples", "slow_samples"),
     # of the faster model, for a figure's footer
-    *("scale", "operations_limited", "file_size_bytes"),
+    *("scale", "operations_limited", "heads", "file_size_bytes"),
 ]
 """Columns of `scale_pairs`.
 

@@ -90,7 +90,7 @@ IMPORTED = "imported, conditions not recorded"
 """What figures say of a campaign that others measured."""
 
 
-MODEL = ("scale", "operations_limited", "file_size_bytes", "nominal_file_size_bytes")
+MODEL = ("scale", "operations_limited", "heads", "file_size_bytes", "nominal_file_size_bytes")
 """Columns by which a footer says what stands for what on a scale model."""
 
 
@@ -162,7 +162,9 @@ def scale_model(rows: pd.DataFrame) -> list[str]:
     sizes = sorted(set(zip(rows["nominal_file_size_bytes"], rows["file_size_bytes"], strict=True)))
     for number, (nominal, size) in enumerate(each for each in sizes if each[0] != each[1]):
         model += f", {format_size(int(size))} {'for' if number else 'stands for'} {format_size(int(nominal))}"
-    return [model, *(["disk operations/s assumed"] if rows["operations_limited"].astype(bool).any() else [])]
+    parts = [model, *(["disk operations/s assumed"] if rows["operations_limited"].astype(bool).any() else [])]
+    headed = scale_words(rows.loc[rows["heads"].astype(bool), "scale"])
+    return [*parts, *([f"disks with heads ({headed})"] if headed else [])]
 
 
 def scale_words(scales: Iterable[float], form: str = "1:{:g}", last: str = "and") -> str:

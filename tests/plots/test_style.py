@@ -47,13 +47,15 @@ def summary(large_samples: pd.DataFrame) -> pd.DataFrame:
 
 def test_footers_say_what_stands_for_what_on_a_testbed_and_nothing_of_a_model_elsewhere() -> None:
     rows = pd.DataFrame({"n": [3, 5], "scale": 200, "file_size_bytes": 20 << 20, "nominal_file_size_bytes": 4 << 30})
-    rows["operations_limited"] = False
+    rows[["operations_limited", "heads"]] = False
     real = Provenance("night", "11.1", "f" * 64, testbed=False)
     assert real.footer(rows) == "night · GlusterFS 11.1 · n = 3 to 5 · manifest ffffffffffff"
     assert real.place([200.0], model=True) == "night · manifest ffffffffffff"
     assert TESTBED.footer(rows).endswith("scale model 1:200 on one machine, 20 MiB stands for 4 GiB")
     limited = rows.assign(operations_limited=True)
     assert TESTBED.footer(limited).endswith("20 MiB stands for 4 GiB · disk operations/s assumed")
+    headed = rows.assign(heads=[True, False], scale=[20.0, 200.0])
+    assert TESTBED.footer(headed).endswith(" 20 MiB stands for 4 GiB · disks with heads (1:20)")
     assert TESTBED.place() == "synthetic · manifest 0123456789ab"
     assert TESTBED.place(model=True).endswith(" · scale model on one machine")
     assert TESTBED.place([200.0, 20.0, 60.0]).endswith(" · scale model 1:20, 1:60 and 1:200 on one machine")
@@ -77,7 +79,7 @@ def test_a_title_and_what_is_below_it_stay_on_the_page(long: str) -> None:
     ("where", "lacking"),
     [
         (REAL, "n, found scale; add"),
-        (TESTBED, "n, operations_limited, file_size_bytes, nominal_file_size_bytes, found"),
+        (TESTBED, "n, operations_limited, heads, file_size_bytes, nominal_file_size_bytes, found"),
     ],
 )
 def test_a_footer_names_the_columns_that_its_table_lacks(where: Provenance, lacking: str) -> None:

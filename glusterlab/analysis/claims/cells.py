@@ -231,7 +231,7 @@ class Campaign:
         for cells, rows in zip(selectors, matched, strict=True):
             if rows.empty:
                 raise _NotThereError(*self._why_missing(cells, unit))
-        for column in ("scale", "campaign"):
+        for column in ("scale", "heads", "campaign"):
             matched = [rows for pair in _pairs(matched) for rows in aligned(pair, column)]
         notes = []
         # what is of one size and tool was measured with the same worker counts

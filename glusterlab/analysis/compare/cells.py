@@ -62,7 +62,7 @@ QUANTITIES = ("files_per_s", "throughput_bytes_per_s", "operations_per_s")
 _CELL = [
     *("series", "layout", "type", "geometry", "backing", "kind", "server_model", "access", "tool", "operation"),
     *("nominal_file_size_bytes", "file_size_bytes", "record_size_bytes", "files_per_worker", "workers", "scale"),
-    *("operations_limited", "disks"),
+    *("operations_limited", "heads", "disks"),
 ]
 
 COMPARED = [

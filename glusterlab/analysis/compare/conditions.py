@@ -51,7 +51,7 @@ _FACTS: Mapping[str, str] = {
 
 _CLUSTER_LEFT_OUT = frozenset({"schema_version", "name", "description", "ssh", "servers", "clients", "smallfile"})
 _CLUSTER_LEFT_OUT |= {"testbed", "scale_models"}
-"""Names and addresses, and the scales, which are in the cells' ids."""
+"""Names and addresses, and the scales, which are in the cells' ids; which models have heads is said besides."""
 _CAMPAIGN_LEFT_OUT = frozenset({"schema_version", "name", "title", "description", "study", "layouts", "workloads"})
 _CAMPAIGN_LEFT_OUT |= {"workers", "access", "exclude", "origin", "baseline"}
 """Cells are paired by an id that has all of these in it: what of them differs is not compared at all."""
@@ -165,6 +165,10 @@ def _facts(of: Conditions) -> dict[tuple[str, str], str]:
     found |= {("cluster", what): text for what, text in _flat(cluster)}
     if of.cluster:
         found["cluster", "testbed"] = "yes" if of.cluster.get("testbed") else "no"
+        headed = [
+            name for name, model in _mapping(of.cluster.get("scale_models")).items() if _mapping(model).get("heads")
+        ]
+        found["cluster", "disks with heads"] = ", ".join(headed) or "none"
     campaign = {name: value for name, value in of.campaign.items() if name not in _CAMPAIGN_LEFT_OUT}
     found |= {("campaign", what): text for what, text in _flat(campaign)}
     found |= {("samples", f"version of {tool}"): version for tool, version in of.tools.items()}

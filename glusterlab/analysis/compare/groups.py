@@ -23,7 +23,7 @@ AVERAGED = ["reference", "other", "group", "cells", "n", "rounds", "ratio", "low
 
 BARS = [
     *("release", "series", "operation", "nominal_file_size_bytes", "file_size_bytes", "workers", "scale"),
-    *("operations_limited", "type", "geometry", "kind", "quantity", "n", "median", "low", "high"),
+    *("operations_limited", "heads", "type", "geometry", "kind", "quantity", "n", "median", "low", "high"),
     *("ratio", "ratio_low", "ratio_high", "verdict", "cell_id", "samples", "values"),
 ]
 """Columns of `release_bars`; of the reference there is no ratio."""

@@ -113,6 +113,13 @@ def test_only_the_release_differs(pair: Pair) -> None:
         ("hardware disk_write", 100e6, "cluster", "hardware.disk_write", ("205000000.0", "100000000.0")),
         ("backings raid6 stripe_unit", 4, "cluster", "backings.raid6.stripe_unit", ("not recorded", "4")),
         ("testbed", None, "cluster", "testbed", ("yes", "no")),
+        (
+            "scale_models small-file",
+            {"scale": 20, "heads": True},
+            "cluster",
+            "disks with heads",
+            ("none", "small-file"),
+        ),
     ],
 )
 def test_what_else_differs_is_a_warning(
