@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
-from glusterlab.units import MEGABYTE, short_number
+from glusterlab.units import MEGABYTE, format_size, short_number
 
 if TYPE_CHECKING:
+    from glusterlab.spec.cell import Cell
     from glusterlab.spec.cluster import Cluster
 
 What = Literal["brick", "server", "link"]
@@ -193,3 +194,70 @@ def rates_table(kinds: pd.DataFrame) -> pd.DataFrame:
         "data sheet": column("data_sheet", 1 / MEGABYTE),
     }
     return pd.DataFrame(table)
+
+
+REQUESTS = [
+    *(
+        "baseline",
+        "model",
+        "scale",
+        "what",
+        "operation",
+        "record_size_bytes",
+        "depth",
+        "place",
+        "sample",
+        "rate",
+        "full_size",
+    ),
+    *("unit", "published", "data_sheet", "share_of_published", "share_of_data_sheet"),
+]
+"""Columns of `request_rates`: a row per sample and server, whose disk or array had ``depth`` requests at a time.
+
+``rate`` is in ``unit``, of streams bytes/s and at random 1/s, on the scale that was measured; ``full_size`` is times
+the scale, as are what the study measured and what a data sheet states, NaN where they say nothing.
+"""
+
+
+def request_rates(
+    results: Iterable[tuple[Cell, int, str, float]], cluster: Cluster | None, name: str, published: pd.DataFrame
+) -> pd.DataFrame:
+    """Rates of requests (cell, sample, server, bytes/s) beside what is published of one disk or array: `REQUESTS`."""
+    rows = []
+    for cell, sample, place, bytes_per_s in results:
+        assert cluster is not None
+        disks, random = cluster.backing(cell.layout.backing).disks_per_brick, cell.operation.startswith("random")
+        size = cell.record_size_bytes or 1
+        what, depth = "array" if disks > 1 else "disk", int(cell.options[0].partition("=")[2])
+        rate = bytes_per_s / size if random else bytes_per_s
+        full = rate * cell.model.scale
+        # at random, sheets and this table of theirs know one request at a time
+        origins = (("measured",), ("data sheet", "sister drive")) if depth == 1 or not random else ((), ())
+        known = [
+            next((x for one in of if (x := _published(published, what, disks, one, cell.operation)) == x), math.nan)
+            for of in origins
+        ]
+        kind = name, cell.model.name, float(cell.model.scale), what, cell.operation, size, depth
+        shares = (full / value for value in known)
+        rows.append((*kind, place, sample, rate, full, "1/s" if random else "bytes/s", *known, *shares))
+    table = pd.DataFrame(rows, columns=REQUESTS)
+    return table.sort_values(["what", "operation", "depth", "place", "sample"], ascending=[False, *[True] * 4])
+
+
+def requests_table(requests: pd.DataFrame) -> pd.DataFrame:
+    """Requests for people, a row per kind and depth: MB/s or requests per second at full size, and shares, as text."""
+    keys = ["what", "operation", "record_size_bytes", "depth", "unit", "scale"]
+    rows = []
+    for key, each in requests.groupby(keys, sort=False):
+        what, operation, size, depth, unit, scale = key
+        factor = 1 / MEGABYTE if unit == "bytes/s" else 1.0
+        numbers = [each["full_size"].median(), each["full_size"].min(), each["full_size"].max()]
+        known = [float(each[name].iloc[0]) for name in ("published", "data_sheet")]
+        texts = ["" if value != value else short_number(value * factor) for value in (*numbers, *known)]
+        shares = ["" if value != value else f"{100 * numbers[0] / value:.0f} %" for value in known]
+        first = what, operation, format_size(int(str(size))), depth, f"1:{scale:g}", each["place"].nunique(), len(each)
+        rows.append(
+            (*first, *texts[:3], "MB/s" if unit == "bytes/s" else "1/s", texts[3], shares[0], texts[4], shares[1])
+        )
+    names = ["what", "operation", "request", "at a time", "scale model", "places", "n", "median × scale", "lowest"]
+    return pd.DataFrame(rows, columns=[*names, "highest", "unit", "published", "share", "data sheet", "its share"])

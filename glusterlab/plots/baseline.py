@@ -18,6 +18,7 @@ from glusterlab.plots.style import GREY, INK, PALE, Frame, Provenance, n_words
 from glusterlab.units import MEGABYTE, short_number
 
 _ROW_IN, _DOT, _DASHES = 0.34, "#4a7fb8", (0, (3, 1.5))
+_HOLLOW: dict[str, Any] = {"markersize": 6, "markerfacecolor": "white", "markeredgecolor": INK}
 _ROW = ["model", "scale", "label"]
 """What tells rows apart."""
 
@@ -80,11 +81,73 @@ def draw_links(figure: Frame, places: pd.DataFrame) -> None:
     axes.set_ylim(len(rows) - 0.5, -0.55)
 
 
+_COLOURS = {"read": _DOT, "write": "#c2703d"}
+_SIDE = {"read": 0.94, "write": 1.06}
+
+
+def draw_requests(figure: Frame, requests: pd.DataFrame) -> None:
+    """Requests to one disk and one array with heads (`request_rates`): streams and at random, by number at a time."""
+    kinds = list(dict.fromkeys(requests["what"].astype(str)))
+    figure.subtitle = [
+        "A dot is a sample of a server, times the scale of its model; the line joins medians. Left: streams of 1 MiB.",
+        "Right: 4 KiB anywhere on the device, logarithmic; what is written waits for the medium, but on an array.",
+        "Hollow marks are published for one disk or array; per cent: share of the diamond, else of the triangle.",
+    ]
+    figure.key = [
+        *(marks.key_mark("o", name, color=colour, markersize=3.5) for name, colour in _COLOURS.items()),
+        marks.key_mark("D", "published, measured", **_HOLLOW),
+        marks.key_mark("v", "data sheet", **_HOLLOW),
+    ]
+    grid = figure.panels(len(kinds), 2, height=2.3 * len(kinds) + 0.4)
+    for line, what in zip(grid, kinds, strict=True):
+        for axes, random in zip(line, (False, True), strict=True):
+            rows = requests[(requests["what"] == what) & (requests["operation"].str.startswith("random") == random)]
+            _draw_depths(axes, rows, 1.0 if random else MEGABYTE)
+            axes.set_title(f"one {what}, {'at random' if random else 'streams'}")
+            axes.set_ylabel("requests/s, × scale" if random else "MB/s, × scale")
+            if random:
+                axes.set_yscale("log")
+                axes.yaxis.set_major_formatter("{x:,g}")
+                axes.yaxis.set_minor_formatter("")
+                low, high = axes.get_ylim()
+                axes.set_ylim(low / 1.5, high * 1.3)
+            else:
+                axes.set_ylim(0, 1.12 * axes.get_ylim()[1])
+    for axes in grid[-1]:
+        axes.set_xlabel("requests at a time")
+
+
+def _draw_depths(axes: Axes, rows: pd.DataFrame, unit: float) -> None:
+    axes.set_xscale("log", base=2)
+    depths = sorted(set(rows["depth"])) or [1]
+    axes.set_xlim(depths[0] / 1.8, depths[-1] * 2.2)
+    marks.number_ticks(axes, "x", depths)
+    axes.grid(axis="y")
+    for operation, of in rows.groupby("operation"):
+        way = str(operation).removeprefix("random-")
+        at, colour = of["depth"] * _SIDE[way], _COLOURS[way]
+        axes.plot(at, of["full_size"] / unit, "o", color=colour, markersize=2.6, markeredgewidth=0, alpha=0.8, zorder=3)
+        medians = of.groupby("depth")["full_size"].median() / unit
+        axes.plot(medians.index * _SIDE[way], medians, color=colour, linewidth=0.9, zorder=2)
+        for row in of.drop_duplicates("depth").to_dict("records"):
+            depth, median = float(row["depth"]) * _SIDE[way], float(medians[row["depth"]])
+            known = {"published": "D", "data_sheet": "v"}
+            stated = {name: float(row[name]) / unit for name in known if row[name] == row[name]}
+            for name, value in stated.items():
+                aside = depth * (0.74 if way == "read" else 0.85)
+                axes.plot([aside], [value], known[name], color=colour, markersize=5, markerfacecolor="white", zorder=4)
+            if stated:
+                away, side = ((0, 9), "center") if way == "read" else ((4, -10), "left")
+                share = f"{100 * median / next(iter(stated.values())):.0f} %"
+                marks.words(axes, share, (depth, median), away, ha=side, fontsize=7, color=colour)
+
+
 def baseline_footer(places: pd.DataFrame, provenance: Provenance, digest: str) -> str:
     """The footer of the baseline instead of the campaign: `digest` is that of its manifest."""
     if places.empty:
         return ""
-    campaign = f"{places['baseline'].iloc[0]} · {n_words(places['samples'])}"
+    counts = places["samples"] if "samples" in places else places.groupby(["what", "operation", "depth"]).size()
+    campaign = f"{places['baseline'].iloc[0]} · {n_words(counts)}"
     own = replace(provenance, campaign=campaign, digest=digest)
     return own.place(places["scale"].astype(float), model=True)
 
@@ -138,13 +201,12 @@ def _name_rows(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def _key(places: pd.DataFrame) -> list[Line2D]:
-    hollow: dict[str, Any] = {"markersize": 6, "markerfacecolor": "white", "markeredgecolor": INK}
     known = {
         "rate": marks.key_mark("o", "one place", color=_DOT, markersize=3.5),
         "median": marks.key_mark("|", "median", markersize=9, markeredgewidth=1.6),
         "stated": Line2D([], [], color=INK, linewidth=0.9, linestyle=_DASHES, label="cluster.yaml"),
-        "published": marks.key_mark("D", "published", **hollow),
-        "data_sheet": marks.key_mark("v", "data sheet", **hollow),
+        "published": marks.key_mark("D", "published", **_HOLLOW),
+        "data_sheet": marks.key_mark("v", "data sheet", **_HOLLOW),
     }
     return [mark for name, mark in known.items() if name == "median" or places[f"{name}_bytes_per_s"].notna().any()]
 

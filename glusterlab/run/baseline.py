@@ -20,6 +20,9 @@ NETWORK = "network"
 
 RECORD_BYTES = 4 << 20
 
+STREAM_BYTES, STREAM_DEPTHS = 1 << 20, (1, 4)
+RANDOM_BYTES, RANDOM_DEPTHS = 4 << 10, (1, 4, 16, 32)
+
 _LEAST_RECORD_BYTES = 64 << 10
 _RECORDS = 16
 
@@ -80,11 +83,49 @@ def expand_baseline(cluster: Cluster, spec: BaselineSpec) -> list[Cell]:
     models = [cluster.scale_model(name) for name in cluster.scale_models] if cluster.is_testbed else [REAL_HARDWARE]
     cells = []
     for model in models:
-        if spec.disks:
+        if spec.disks and not model.heads:
             for name, backing in cluster.backings.items():
                 cells += _disk_cells(cluster, spec, model, name, backing)
         if spec.network:
             cells += _link_cells(cluster, spec, model)
+    headed = [model for model in models if model.heads]
+    if spec.disks and headed:
+        # a head is the same in all models; at the smallest scale most requests fit into the time
+        cells += _head_cells(cluster, spec, min(headed, key=lambda model: model.scale))
+    return cells
+
+
+def _head_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel) -> list[Cell]:
+    """Requests to one disk and to one array, by their size, order and number at a time.
+
+    Streams, and what a controller's cache takes, are many requests for the one machine that serves all heads: of one
+    server alone.
+    """
+    first = {backing.disks_per_brick > 1: name for name, backing in reversed(cluster.backings.items())}
+    cells = []
+    for array, name in sorted(first.items()):
+        for operation in ("read", "write", "random-read", "random-write"):
+            cached = array and operation == "random-write"
+            few = cached or not operation.startswith("random")
+            size = RANDOM_BYTES if operation.startswith("random") else STREAM_BYTES
+            for depth in (1,) if cached else STREAM_DEPTHS if few else RANDOM_DEPTHS:
+                on_medium = ("--sync=dsync",) if operation == "random-write" and not array else ()
+                cells.append(
+                    Cell(
+                        layout=Layout(name=name, type="other", subvolumes=1, backing=name),
+                        access="none",
+                        tool="fio-local",
+                        operation=operation,
+                        # no file is written, but requests until the time is over
+                        file_size_bytes=size,
+                        nominal_file_size_bytes=size,
+                        record_size_bytes=size,
+                        workers=1 if few else len(cluster.servers),
+                        model=model,
+                        options=(f"--iodepth={depth}", *on_medium),
+                        runtime_s=spec.seconds * (1 if few else 2),
+                    )
+                )
     return cells
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from glusterlab.analysis.baselines import Rates, What
+from glusterlab.analysis.baselines import Rates, What, request_rates
 from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.spec.yaml import load_cluster
 from glusterlab.store.baselines import search_baseline
@@ -23,6 +23,8 @@ from glusterlab.tools.iozone.command import place_of
 from glusterlab.tools.iperf3 import ends_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from glusterlab.spec.cell import Cell
     from glusterlab.spec.cluster import Cluster, Hardware
     from glusterlab.tools.base import Measurement
@@ -100,18 +102,36 @@ class Baseline:
         )
 
 
-def read_results(path: Path) -> tuple[Rates, ...]:
-    """The rates of a baseline's valid samples."""
+def read_requests(path: Path | None, published: pd.DataFrame) -> pd.DataFrame:
+    """The requests of a baseline's valid samples to disks with heads, beside what is published: columns `REQUESTS`."""
+    rows = [
+        (cell, number, worker.host or "", worker.throughput_bytes_per_s)
+        for cell, number, result in (() if path is None else _results(path, of_requests=True))
+        for worker in result.workers
+        if worker.throughput_bytes_per_s
+    ]
+    cluster = None if path is None else load_cluster(path / "cluster.yaml")
+    return request_rates(rows, cluster, "" if path is None else path.name, published)
+
+
+def _results(path: Path, *, of_requests: bool) -> Iterator[tuple[Cell, int, Measurement]]:
+    """The valid samples of a baseline with their cell and number."""
     store = RawStore.open(path)
-    cluster = load_cluster(path / "cluster.yaml")
     cells = store.cells()
-    found: dict[tuple[Cell, What, str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for sample in store.samples():
         cell = cells.get(sample.cell_id)
         if cell is None or sample.status != "valid" or cell.access != "none":
             continue
-        with with_outputs(sample.path) as folder:
-            result = host_tools()[cell.tool].parse(folder / "workload", cell)
+        if host_tools()[cell.tool].of_requests == of_requests:
+            with with_outputs(sample.path) as folder:
+                yield cell, sample.sample, host_tools()[cell.tool].parse(folder / "workload", cell)
+
+
+def read_results(path: Path) -> tuple[Rates, ...]:
+    """The rates of a baseline's valid samples, but for requests to disks with heads."""
+    cluster = load_cluster(path / "cluster.yaml")
+    found: dict[tuple[Cell, What, str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for cell, _, result in _results(path, of_requests=False):
         for (what, of, operation), rates in _by_place(cell, result, cluster).items():
             # both directions are two cells of the same links
             key = (cell.model_copy(update={"operation": operation}), what, of, operation)

@@ -48,7 +48,8 @@ def load_table(folder: Path, number: int) -> pd.DataFrame:
 BASELINE_COLUMNS = ["study", "what", "disks", "origin", "operation", "value", "unit", "source"]
 """Columns of ``raw/published/<study>/baselines.csv``.
 
-``what`` is disk or array, of ``disks`` disks; ``origin`` is measured or data sheet; ``value`` is in bytes per second.
+``what`` is disk or array, of ``disks`` disks; ``origin`` is measured, data sheet, or sister drive (data sheet of one);
+``value`` is in bytes per second, of random operations in requests per second, one at a time.
 """
 
 

@@ -12,10 +12,12 @@ from typing import Literal
 
 from glusterlab.errors import TestbedError
 from glusterlab.testbed import headserver
-from glusterlab.testbed.drives import HOST
+from glusterlab.testbed.drives import HOST, ST6000NM0034
 from glusterlab.testbed.local import run, write_value
 from glusterlab.testbed.options import ARRAY_DISKS, TestbedOptions
 
+DISK_BYTES = int(ST6000NM0034.capacity_bytes)
+ARRAY_BYTES = 12 << 40  # a fifth of its drives; a file of ext4 has 16 TiB at most
 Kind = Literal["disk", "array"]
 _BLOCK = Path("/sys/block")
 JOURNAL_BYTES = 65 << 20
@@ -44,9 +46,14 @@ def mount_points(options: TestbedOptions) -> dict[Kind, list[str]]:
     }
 
 
+def file_system_bytes(options: TestbedOptions) -> dict[Kind, int]:
+    """Size of a brick's file system by kind of disk; behind one with a head lies the rest of the drive."""
+    return {"disk": options.disk_size_bytes, "array": options.disk_size_bytes * ARRAY_DISKS}
+
+
 def make(options: TestbedOptions, folder: Path) -> list[Disk]:
     """Make the sparse backing files, in a folder, and loop devices of all servers."""
-    sizes = {"disk": options.disk_size_bytes, "array": options.disk_size_bytes * ARRAY_DISKS}
+    sizes = {"disk": DISK_BYTES, "array": ARRAY_BYTES} if options.heads else file_system_bytes(options)
     kinds = mount_points(options).items()
     places = [(host, kind, point) for host in options.server_names for kind, points in kinds for point in points]
     images = {image_of(host, point): kind for host, kind, point in places}

@@ -6,9 +6,9 @@ umount --lazy /mnt/machine
 
 # A host that was up before has its files still: it is only mounted again.
 formatted=/var/lib/glusterlab-formatted
-while read -r device point; do
+while read -r device point size; do
     mkdir -p "$point"
-    [ -e "$formatted" ] || mkfs.xfs -q -f -K -i size=512 -n size=8192 "$device"
+    [ -e "$formatted" ] || mkfs.xfs -q -f -K -d "size=$size" -i size=512 -n size=8192 "$device"
     mount -t xfs -o noatime,inode64 "$device" "$point"
 done < /etc/glusterlab-bricks
 touch "$formatted"

@@ -191,7 +191,8 @@ def _make_root(state: State, host: str) -> None:
     lines = ["127.0.0.1 localhost", *(f"{options.address(name)} {name}" for name in names)]
     (upper / "etc/hosts").write_text("\n".join(lines) + "\n", encoding="ascii")
     (upper / "etc/hostname").write_text(f"{host}\n", encoding="ascii")
-    bricks = "".join(f"{disk.device} {disk.mount_point}\n" for disk in state.disks_of(host))
+    sizes = disks.file_system_bytes(state.options)
+    bricks = "".join(f"{disk.device} {disk.mount_point} {sizes[disk.kind]}\n" for disk in state.disks_of(host))
     (upper / "etc/glusterlab-bricks").write_text(bricks, encoding="ascii")
     for script, place in (("host-init.sh", upper / "usr/local/sbin/host-init"), ("host-boot.sh", folder / "host-boot")):
         place.write_text(resources.files(__package__).joinpath(script).read_text(encoding="ascii"), encoding="ascii")

@@ -438,6 +438,8 @@ class HostTool(RunnableTool):
     """A tool that measures the hosts themselves, their disks or the links between them: for a baseline."""
 
     of_links: bool = False
+    of_requests: bool = False
+    """It measures requests to a device, and no file."""
 
     def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:
         """Seconds of what it measures, roughly; a `brick_rate` (bytes/s) of 0 is that of no brick."""

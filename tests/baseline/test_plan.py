@@ -100,3 +100,21 @@ def test_in_a_tournament_everybody_meets_everybody_once(players: int) -> None:
         assert len(set(at_work)) == len(at_work)
     met = [frozenset(pair) for pairs in rounds for pair in pairs]
     assert len(met) == len(set(met)) == players * (players - 1) // 2
+
+
+def test_heads_are_measured_by_requests_and_at_the_smallest_scale_alone() -> None:
+    models = {"large-file": {"scale": 200}, "medium-file": {"scale": 240, "heads": True}}
+    cluster = make_cluster(scale_models={**models, "small-file": {"scale": 20, "heads": True}})
+    plan = build_plan(baseline_campaign(cluster, BaselineSpec(network=False), repeats=1), cluster)
+    assert {cell.model.name for cell in plan.cells if cell.tool == "iozone-local"} == {"large-file"}
+    requests = [cell for cell in plan.cells if cell.tool == "fio-local"]
+    assert {cell.model.name for cell in requests} == {"small-file"}
+    disk, array = ([cell for cell in requests if cell.layout.backing == name] for name in ("jbod", "raid6"))
+    assert [(cell.operation, cell.options, cell.workers, cell.runtime_s) for cell in disk[:5]] == [
+        *((operation, (f"--iodepth={depth}",), 1, 20) for operation in ("read", "write") for depth in (1, 4)),
+        ("random-read", ("--iodepth=1",), 2, 40),
+    ]
+    assert {cell.options[1:] for cell in disk if cell.operation == "random-write"} == {("--sync=dsync",)}
+    assert (len(disk), len(array)) == (12, 9)
+    # no file is written
+    assert max(estimate(plan, cluster).cells[cell.id].bytes for cell in requests) < 4 * MIB

@@ -1,24 +1,31 @@
 """The tools of a baseline: what they are told to do, and what real outputs say.
 
 ``data/`` is of a testbed of three servers and two clients at 1:200: IOzone 3.489 on two disks per server, and iperf3
-3.12 with ``-R`` between all hosts; the kernel's name was removed.
+3.12 with ``-R`` between all hosts; the kernel's name was removed. ``fio-random-read``: fio 3.33 on two disks with heads
+at 1:20.
 """
 
 import json
+import math
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from glusterlab.analysis.baselines import request_rates, requests_table
 from glusterlab.errors import ParseError
 from glusterlab.spec import Cell
 from glusterlab.spec.cell import Layout
 from glusterlab.spec.cluster import ScaleModel
+from glusterlab.spec.published import load_baselines
+from glusterlab.testbed.drives import ST6000NM0034
 from glusterlab.tools import host_tools
 from glusterlab.tools.base import LocalJob, Measurement
 from tests.baseline.bench import make_cluster
 
 DATA = Path(__file__).parent / "data"
+PUBLISHED = Path(__file__).parents[2] / "raw/published/supermicro-2017"
 MODEL = ScaleModel(name="large-file", scale=200)
 
 
@@ -144,3 +151,63 @@ def test_a_server_waits_for_each_client() -> None:
         assert (server.output, server.command.argv) == ("", ("iperf3", "-s", "-1", "-p", "5201"))
         assert client.output.endswith(f"/{client.command.host}_{server.command.host}.json")
         assert " -R " in client.command.shell
+
+
+def test_requests_go_beyond_the_file_system_of_the_first_brick_of_as_many_servers_as_there_are_workers() -> None:
+    tool, write = host_tools()["fio-local"], cell_of("fio-local", "random-write", 2)
+    timed = write.model_copy(update={"runtime_s": 40.0, "options": ("--iodepth=4", "--sync=dsync")})
+    [steps] = tool.rounds(job_of(timed))
+    assert [(step.command.host, step.output) for step in steps] == [(f"s{n}", f"fio-s{n}.json") for n in (1, 2)]
+    script = steps[1].command.script
+    for words in ("--mountpoint /b/d1)", "--runtime=40000ms", "--ramp_time=10000ms", "--sync=dsync"):
+        assert words in script
+    assert "--allow_mounted_write" in script
+    assert script.endswith('"--filename=$device" "--offset=$begin"')
+    [alone] = tool.rounds(job_of(timed.model_copy(update={"workers": 1, "operation": "read"})))
+    assert [step.command.host for step in alone] == ["s1"]
+    assert "--allow_mounted_write" not in alone[0].command.script
+
+
+@pytest.mark.parametrize(("file_system", "device", "code"), [(1 << 30, 1 << 30, 1), (1 << 30, 6 << 40, 0)])
+def test_a_device_that_its_file_system_fills_is_left_alone(
+    file_system: int, device: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = {"findmnt": "/dev/x", "stat": f"{file_system // 4096} * 4096", "blockdev": str(device), "fio": "$*"}
+    for name, words in answers.items():
+        (tmp_path / name).write_text(f'#!/bin/sh\necho "{words}"\n')
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    timed = cell_of("fio-local", "random-write", 1).model_copy(update={"runtime_s": 1.0})
+    [[step]] = host_tools()["fio-local"].rounds(job_of(timed))
+    done = subprocess.run(["sh", "-c", step.command.script], capture_output=True, text=True, check=False)
+    assert (done.returncode, "no room beyond its file system" in done.stderr) == (code, bool(code))
+    assert done.stdout.endswith(f"--filename=/dev/x --offset={2 * file_system}\n") or code
+
+
+def test_requests_stand_beside_what_is_published_of_one_at_a_time() -> None:
+    cell = cell_of("fio-local", "random-read", 2).model_copy(
+        update={"record_size_bytes": 4096, "options": ("--iodepth=16",), "model": ScaleModel(name="m", scale=20)}
+    )
+    result = parse(DATA / "fio-random-read", cell.model_copy(update={"runtime_s": 10.0}))
+    assert result.problems == ()
+    rates = [worker.throughput_bytes_per_s or 0.0 for worker in result.workers]
+    assert rates[0] / 4096 * 20 == pytest.approx(198.1, abs=0.1)
+    alone = cell.model_copy(update={"options": ("--iodepth=1",)})
+    stream = alone.model_copy(update={"operation": "read", "layout": cell.layout})
+    rows = [(cell, 1, "server01", rates[0]), (alone, 1, "server01", 4096 * 4.2), (stream, 1, "server01", 10.6e6)]
+    table = request_rates(rows, make_cluster(), "baseline", load_baselines(PUBLISHED)).set_index(["operation", "depth"])
+    assert math.isnan(table.loc[("random-read", 16), "data_sheet"])
+    assert table.loc[("random-read", 1), "share_of_data_sheet"] == pytest.approx(84 / 84.3)
+    assert table.loc[("read", 1), ["share_of_published", "share_of_data_sheet"]].tolist() == [1, 212 / 226]
+    shown = requests_table(table.reset_index())
+    assert shown["share"].tolist() == ["", "", "100 %"]
+    assert shown["its share"].tolist() == ["100 %", "", "94 %"]
+
+
+def test_published_requests_follow_from_the_figures_of_the_model() -> None:
+    table = load_baselines(PUBLISHED)
+    for way in ("read", "write"):
+        stated = table[(table["operation"] == f"random-{way}") & (table["origin"] == "sister drive")]["value"].item()
+        drive = ST6000NM0034
+        seconds = getattr(drive, f"{way}_seek_average_s") + 0.5 / drive.rotations_per_s + drive.command_s
+        assert stated == pytest.approx(1 / seconds, abs=0.05)

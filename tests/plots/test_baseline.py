@@ -1,5 +1,6 @@
 """Figures of a baseline: every place is drawn where its rate is, beside what is stated for it."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +10,8 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from glusterlab.analysis.baselines import PLACE_COLUMNS
-from glusterlab.plots.baseline import baseline_footer, draw_links, draw_rates
+from glusterlab.analysis.baselines import PLACE_COLUMNS, REQUESTS
+from glusterlab.plots.baseline import baseline_footer, draw_links, draw_rates, draw_requests
 from glusterlab.plots.style import Provenance
 from tests.plots.drawing import REAL, assert_apart, assert_says, drawn, marked, texts, words
 
@@ -117,3 +118,20 @@ def test_many_rows_do_not_lie_over_each_other() -> None:
     assert_tidy(on(draw_links, pd.concat(many, ignore_index=True)))
     rows = [disks().assign(scale=float(scale), model=str(scale)) for scale in (200, 190, 180)]
     assert_tidy(on(draw_rates, pd.concat(rows, ignore_index=True)))
+
+
+def test_requests_to_disks_with_heads_stand_beside_what_is_published() -> None:
+    cells = [("read", "bytes/s", 1, 226e6, 212e6, 226e6), ("write", "bytes/s", 1, 205e6, 205e6, 226e6)]
+    cells += [("random-read", "1/s", n, 80.0 * n, math.nan, 84.3 if n == 1 else math.nan) for n in (1, 4)]
+    keys = ("operation", "unit", "depth", "full_size", "published", "data_sheet")
+    same = {"baseline": "pool-baseline", "model": "small-file", "scale": 20.0, "sample": 1, "place": "s1"}
+    rows = [same | {"what": what} | dict(zip(keys, cell, strict=True)) for what in ("disk", "array") for cell in cells]
+    figure = on(draw_requests, pd.DataFrame(rows, columns=REQUESTS))
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        f"one {what}, {how}" for what in ("disk", "array") for how in ("streams", "at random")
+    ]
+    streams, random, *_ = figure.axes
+    assert [text.get_text() for text in streams.texts] == ["107 %", "100 %"]
+    assert [text.get_text() for text in random.texts] == ["95 %"]
+    assert (len(marked(streams, "D")), len(marked(streams, "v")), len(marked(random, "v"))) == (2, 2, 1)
+    assert_says(figure, "pool-baseline · n = 1")

@@ -48,6 +48,8 @@ def test_baselines_are_those_that_the_guide_states() -> None:
     assert found == {
         ("disk", "data sheet", "write"): 226e6,
         ("disk", "data sheet", "read"): 226e6,
+        ("disk", "sister drive", "random-write"): 77.7,
+        ("disk", "sister drive", "random-read"): 84.3,
         ("disk", "measured", "write"): 205e6,
         ("disk", "measured", "read"): 212e6,
         ("array", "measured", "write"): 1224e6,

@@ -87,7 +87,7 @@ def test_a_tool_knows_its_own_files_and_no_other_tools(name: str) -> None:
 
 NAMED = {
     # what a baseline is made of
-    "run/baseline.py": {"iozone-local", "iperf3"},
+    "run/baseline.py": {"fio-local", "iozone-local", "iperf3"},
     # rows of the guide's own table
     "analysis/efficiency.py": {"iozone", "smallfile"},
     # a section of the cluster file has the tool's name
@@ -191,7 +191,7 @@ def test_a_tool_says_what_one_run_takes(tool: str) -> None:
 def test_a_tool_of_a_baseline_says_what_one_run_takes(tool: str) -> None:
     found, cell = host_tools()[tool], case(tool, "valid")[0]
     one, other = found.work_s(cell, 4, 1e6), found.work_s(cell, 4 * (1 + found.of_links), 1e6 / 2)
-    assert 0 < one < other
+    assert 0 < one <= other  # requests end by time
 
 
 @pytest.mark.parametrize("tool", VOLUME_TOOLS)

@@ -39,7 +39,7 @@ from glusterlab.tools.records import WorkerRecord, WorkloadRecord, failed, worke
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
 
-_MODES = {
+MODES = {
     "write": "write",
     "read": "read",
     "mixed": "rw",
@@ -86,7 +86,7 @@ class Fio(VolumeTool):
             for word in (f"--name=w{number:02d}", "--filename=" + file.replace(":", "\\:"))
         ]
         return (
-            *("fio", "--output-format=json+", "--eta=never", "--name=global", f"--rw={_MODES[cell.operation]}"),
+            *("fio", "--output-format=json+", "--eta=never", "--name=global", f"--rw={MODES[cell.operation]}"),
             *(f"--size={cell.file_size_bytes}", f"--bs={cell.record_size_bytes}", "--fallocate=none"),
             *(*until, *made, *mixed, *cell.options, *jobs),
         )
@@ -106,59 +106,62 @@ class Fio(VolumeTool):
         return tuple(f"{job.tool_dir}/fio-{host}.json" for host in self._files(job))
 
     def parse(self, folder: Path, cell: Cell) -> Measurement:
-        results: list[tuple[WorkerRecord, WorkloadRecord]] = []
-        buckets: Counter[float] = Counter()
-        for path in sorted(folder.glob("fio-*.json")):
-            host = path.stem.removeprefix("fio-")
-            with located(path):
-                for job, found in read_jobs(Document.open(path)):
-                    buckets.update(_latencies(job.data))
-                    name = job.name or ""
-                    number = int(name[1:]) if name[:1] == "w" and name[1:].isdecimal() else 0
-                    # of the host's own clock, before the ramp; early releases do not say it
-                    began, ramp = measured(job.data.get("job_start")), job.options.ramp_s or 0.0
-                    own: dict[str, Any] = {"run": 1, "host": host, "label": name, "worker": number}
-                    own |= {"files_per_s": None, "files": 1}
-                    own["details"] = {} if began is None else {"start_s": began / 1000 + ramp}
-                    results += [
-                        (worker_of(record, bytes=record.details.get("io_bytes"), **own), record) for record in found
-                    ]
-        if not results:
-            raise ParseError("expected fio's report of each client, found none", file=folder)
-        results.sort(key=lambda result: result[0].worker)
-        workers = [worker for worker, _ in results]
-        records = [record for _, record in results]
-        bad = [
-            reason.model_copy(update={"host": worker.host})
-            for worker in workers
-            if not worker.valid
-            for reason in worker.reasons
-        ]
-        for name in ("stdout.txt", "stderr.txt") if not bad else ():
-            with suppress(ParseError):
-                if (said := error_line(read_text(folder / name))) is not None:
-                    bad.append(failed(f"fio said in {name}: {said}"))
-        # each worker's mean latency weighs as much as it made calls
-        calls = [
-            (mean, one.details.get("total_ios") or 0) for one in records if (mean := one.latency_mean_s) is not None
-        ]
-        total = sum(count for _, count in calls)
-        record = replace(
-            records[0],
-            host=None,
-            job=None,
-            operation=cell.operation,  # type: ignore[arg-type]
-            label=_MODES[cell.operation],
-            workers=len({worker.worker for worker in workers}),
-            throughput_bytes_per_s=_sum(record.throughput_bytes_per_s for record in records),
-            operations_per_s=_sum(record.operations_per_s for record in records),
-            latency_mean_s=fsum(mean * count for mean, count in calls) / total if total else None,
-            **_percentiles(buckets),
-            elapsed_s=max((record.elapsed_s for record in records if record.elapsed_s), default=None),
-            valid=not bad and all(worker.valid for worker in workers),
-            reasons=tuple(dict.fromkeys(bad))[:_SHOWN],
-        )
-        return held_against(cell, record, workers)
+        return measurement_of(folder, cell)
+
+
+def measurement_of(folder: Path, cell: Cell) -> Measurement:
+    """What the reports of all hosts in a ``workload/`` folder say together."""
+    results: list[tuple[WorkerRecord, WorkloadRecord]] = []
+    buckets: Counter[float] = Counter()
+    for path in sorted(folder.glob("fio-*.json")):
+        host = path.stem.removeprefix("fio-")
+        with located(path):
+            for job, found in read_jobs(Document.open(path)):
+                buckets.update(_latencies(job.data))
+                name = job.name or ""
+                number = int(name[1:]) if name[:1] == "w" and name[1:].isdecimal() else 0
+                # of the host's own clock, before the ramp; early releases do not say it
+                began, ramp = measured(job.data.get("job_start")), job.options.ramp_s or 0.0
+                own: dict[str, Any] = {"run": 1, "host": host, "label": name, "worker": number}
+                own |= {"files_per_s": None, "files": 1}
+                own["details"] = {} if began is None else {"start_s": began / 1000 + ramp}
+                results += [
+                    (worker_of(record, bytes=record.details.get("io_bytes"), **own), record) for record in found
+                ]
+    if not results:
+        raise ParseError("expected fio's report of each client, found none", file=folder)
+    results.sort(key=lambda result: result[0].worker)
+    workers = [worker for worker, _ in results]
+    records = [record for _, record in results]
+    bad = [
+        reason.model_copy(update={"host": worker.host})
+        for worker in workers
+        if not worker.valid
+        for reason in worker.reasons
+    ]
+    for name in ("stdout.txt", "stderr.txt") if not bad else ():
+        with suppress(ParseError):
+            if (said := error_line(read_text(folder / name))) is not None:
+                bad.append(failed(f"fio said in {name}: {said}"))
+    # each worker's mean latency weighs as much as it made calls
+    calls = [(mean, one.details.get("total_ios") or 0) for one in records if (mean := one.latency_mean_s) is not None]
+    total = sum(count for _, count in calls)
+    record = replace(
+        records[0],
+        host=None,
+        job=None,
+        operation=cell.operation,  # type: ignore[arg-type]
+        label=MODES[cell.operation],
+        workers=len({worker.worker for worker in workers}),
+        throughput_bytes_per_s=_sum(record.throughput_bytes_per_s for record in records),
+        operations_per_s=_sum(record.operations_per_s for record in records),
+        latency_mean_s=fsum(mean * count for mean, count in calls) / total if total else None,
+        **_percentiles(buckets),
+        elapsed_s=max((record.elapsed_s for record in records if record.elapsed_s), default=None),
+        valid=not bad and all(worker.valid for worker in workers),
+        reasons=tuple(dict.fromkeys(bad))[:_SHOWN],
+    )
+    return held_against(cell, record, workers)
 
 
 def _sum(values: Iterator[float | None]) -> float | None:
