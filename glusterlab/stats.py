@@ -145,7 +145,7 @@ def ratio_interval(numerator: Iterable[float], denominator: Iterable[float], lev
 def deciding_n(groups: Sequence[Iterable[float]], distance: float, level: float = LEVEL) -> int | None:
     """Samples per group with which the interval of `contrast_interval` ends within a distance; None beyond 200.
 
-    Four times in five, if the scatter stays as it is: the half width and the quantile of that power together are no
+    About four times in five, if the scatter stays as it is: half width and the quantile of that power together are no
     more than the distance, which is of logarithms. Each group has two samples or more.
 
     >>> deciding_n([[9.2, 10.0, 10.9], [9.3, 10.1, 10.8]], math.log(1.1))

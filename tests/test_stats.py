@@ -15,7 +15,9 @@ from glusterlab.stats import (
     Estimate,
     Test,
     can_be_significant,
+    contrast_interval,
     corrected,
+    deciding_n,
     least_n,
     least_p,
     mean_interval,
@@ -164,3 +166,19 @@ def test_interval_holds_the_ratios_that_the_test_does_not_reject(paired: bool) -
     for end, inside in ((estimate.low, 1.0001), (estimate.high, 0.9999)):
         assert rank_test(reference * end * inside, other, paired=paired)[1] > 0.05
         assert rank_test(reference * end / inside, other, paired=paired)[1] <= 0.05
+
+
+@pytest.mark.parametrize(("scatter", "level"), [(0.03, 0.95), (0.08, 0.95), (0.08, 0.99)])
+def test_so_many_samples_decide_four_times_in_five(scatter: float, level: float) -> None:
+    rng = np.random.default_rng(17)
+    # the scatter is known here: two groups that have it exactly
+    known = np.exp(scatter * np.array([-1.0, 1.0]) / math.sqrt(2))
+    distance = math.log(1.1)
+    n = deciding_n([known, known], distance, level)
+    assert n is not None
+    runs = np.exp(scatter * rng.standard_normal((2000, 2, n)))
+    shares = [contrast_interval([above], [below], level).high <= math.exp(distance) for above, below in runs]
+    # few samples: the quantile of t is not quite that of its noncentral kin
+    assert 0.7 <= np.mean(shares) <= 0.93
+    assert deciding_n([known, known], 0.001, level) is None
+    assert deciding_n([[2.0, 2.0], [1.0, 1.0]], distance) == 3

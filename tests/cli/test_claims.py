@@ -43,14 +43,14 @@ def test_all_claims_are_listed_with_totals(raw: Path, guide: Claims) -> None:
     assert [line.split()[0] for line in lines[1 : len(guide.claims) + 1]] == [claim.id for claim in guide.claims]
     (peak,) = (line for line in lines if line.startswith("throughput-write-peak "))
     assert (peak.split("  ")[-1], "83.68 MB/s per disk" in peak) == ("model-cannot-tell", True)
-    assert "Of 145 claims that a campaign can tell (independent measured ratios): 1 reproduced (1)," in result.stdout
+    assert "claims that a campaign can tell (independent measured ratios): 1 " in result.stdout
     assert "\n* of the largest of k ratios, at 1 - 0.05 / k\n" in result.stdout
     assert lines[-1] == f"{len(guide.claims)} claims of supermicro-2017, against raw/night"
 
 
 def test_a_contradicted_claim_is_no_fault(raw: Path, large_samples: pd.DataFrame) -> None:
     rows = (large_samples["type"] == "disperse") & (large_samples["operation"] == "write")
-    large_samples.loc[rows, "throughput_bytes_per_s"] /= 2
+    large_samples.loc[rows, "throughput_bytes_per_s"] /= 1.5
     result = call("raw/night", "--verdict", "contradicted")
     assert (result.exit_code, "throughput-read-less-affected" in result.stdout) == (0, True)
 

@@ -163,7 +163,7 @@ def _judge(claim: Claim, found: tuple[Comparison, ...], scaled: bool) -> Judgeme
     low, centre, high = (end * unit for end in (estimate.low, estimate.centre, estimate.high))
     measured = replace(estimate, centre=centre, low=low, high=high)
     allowed = Band(band.low * unit, band.high * unit, band.directed, band.anchor * unit)
-    evidence = "" if decisive is None else found[decisive].cells
+    evidence = "" if decisive is None or verdict == "not measured" else found[decisive].cells
     return Judgement(
         claim, verdict, why, claim_class, measured, allowed, found, decisive, reason, level, repeats, evidence
     )

@@ -23,6 +23,7 @@ from glusterlab.analysis.saturation.verdict import THEN
 from glusterlab.analysis.select import DIRECTIONS
 from glusterlab.analysis.words import worker_count
 from glusterlab.spec.claims import NEEDS, Claim, Claims, TelemetryRule
+from glusterlab.spec.models import model_limits
 from glusterlab.stats import MIN_SAMPLES, Estimate
 
 OPEN: Final = "inconclusive"
@@ -58,6 +59,19 @@ class Evidence:
     testbed: bool
     called: str = "the study"
 
+    def limit(self, rule: TelemetryRule) -> tuple[str, tuple[str, ...]]:
+        """Why the scale model of a rule's cells cannot tell what it asks, and the subsystems of which it never can."""
+        rows = [self.studies[name].chosen.rows for name in (rule.curves, rule.than) if name is not None]
+        cells = [
+            row for table in rows if "scale" in table for row in _directed(table, rule.direction).to_dict("records")
+        ]
+        unique = {str(row["cell_id"]): {str(name): of for name, of in row.items()} for row in cells}.values()
+        found = [limit for limit in model_limits() if any(limit.holds(cell, {"saturation"}) for cell in unique)]
+        mute = tuple(name for limit in found for name in limit.subsystems)
+        asked = _ASKS.get(rule.rule, rule.subsystems or FAMILIES)
+        why = next((limit.why for limit in found if not limit.subsystems or {*limit.subsystems} & {*asked}), "")
+        return why, mute
+
     def verdicts(self, study: str, direction: str = "") -> pd.DataFrame:
         """The verdicts of a study's cells, by workers."""
         cells = set(self.studies[study].throughput["cell_id"].astype(str))
@@ -70,10 +84,12 @@ class Evidence:
         return _by_workers(rows, direction)
 
 
+def _directed(rows: pd.DataFrame, direction: str) -> pd.DataFrame:
+    return rows[rows["operation"].astype(str).map(DIRECTIONS) == direction] if direction else rows
+
+
 def _by_workers(rows: pd.DataFrame, direction: str) -> pd.DataFrame:
-    if direction:
-        rows = rows[rows["operation"].astype(str).map(DIRECTIONS) == direction]
-    return rows.sort_values("workers")
+    return _directed(rows, direction).sort_values("workers")
 
 
 def _at_most_workers(rows: pd.DataFrame) -> pd.DataFrame:
@@ -244,6 +260,9 @@ def _busier(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
     return _answer(words, ratio.n, ratio.low > 1 if ratio.low > 1 or ratio.high < 1 else None)
 
 
+_ASKS = {"cpu-level": ("CPU",), "cpu-even": ("CPU",), "busier": ("CPU",), "little-memory": ("memory",)}
+"""Subsystems that rules are about which name none."""
+
 _RULES = {
     "full": _is_full,
     "free": _is_free,
@@ -258,13 +277,24 @@ def _answered(claims: Claims, evidence: Evidence) -> Iterator[tuple[Claim, Telem
     """Claims on curves that the campaign has, and what telemetry says of each."""
     for claim in claims.claims:
         rule = claim.telemetry
-        if rule is not None and {rule.curves, rule.than or rule.curves} <= set(evidence.studies):
-            yield claim, _RULES[rule.rule](rule, evidence)
+        if rule is None or not {rule.curves, rule.than or rule.curves} <= set(evidence.studies):
+            continue
+        found, (why, mute) = _RULES[rule.rule](rule, evidence), evidence.limit(rule)
+        if why and rule.rule == "free":
+            others = [name for name in rule.subsystems or FAMILIES if name not in mute]
+            rest = rule.model_copy(update={"subsystems": tuple(others)})
+            # what else is full still contradicts that nothing is
+            if others and not evidence.limit(rest)[0] and _is_free(rest, evidence).verdict == "contradicted":
+                found, why = _is_free(rest, evidence), ""
+        if why and found.n:
+            found = replace(found, verdict="model cannot tell", reason=why, why=f"{why}: {found.why}")
+        curves = "telemetry " + " ".join(filter(None, (rule.curves, rule.than, rule.direction)))
+        yield claim, replace(found, evidence=curves if found.verdict != "not measured" else "")
 
 
 def telemetry_statements(claims: Claims, evidence: Evidence) -> pd.DataFrame:
     """Each statement of the study on subsystems, what was measured of it, and whether it is ``as the study says``."""
-    answers = {"reproduced": "yes", "contradicted": "no"}
+    answers = {"reproduced": "yes", "contradicted": "no", "model cannot tell": "model cannot tell"}
     records = [
         (", ".join(claim.figure), claim.paraphrase, found.why, answers.get(found.verdict, OPEN), found.n, claim.id)
         for claim, found in _answered(claims, evidence)
@@ -283,10 +313,10 @@ def telemetry_verdicts(claims: Claims, evidence: Evidence) -> dict[str, Telemetr
 
 def most_decided(campaigns: Sequence[Mapping[str, TelemetryVerdict]]) -> dict[str, TelemetryVerdict]:
     """Of several campaigns the verdicts that decide most; where two decide as much, the earlier one counts."""
-    rank = {"not measured": 0, "insufficient n": 1}
+    rank = {"not measured": 0, "model cannot tell": 1, "insufficient n": 2}
     found: dict[str, TelemetryVerdict] = {}
     for campaign in campaigns:
         for name, one in campaign.items():
-            if name not in found or rank.get(one.verdict, 2) > rank.get(found[name].verdict, 2):
+            if name not in found or rank.get(one.verdict, 3) > rank.get(found[name].verdict, 3):
                 found[name] = one
     return found

@@ -147,11 +147,13 @@ _ALIKE = Band(1 / TOLERANCE, TOLERANCE, directed=False)
 
 
 def repeats_needed(band: Band, centre: float, groups: Sequence[Sequence[float]], level: float) -> int | None:
-    """Samples per side with which an interval around this centre would lie within the band, or apart from it.
+    """Samples per side, more than there are, with which an interval around this centre would lie in the band or apart.
 
     None where no number of repeats that somebody would measure does, because the centre is too near an end.
     """
     ends = [math.log(end) for end in (band.low, band.high) if 0 < end < math.inf]
-    if min(map(len, groups), default=0) < 2:
+    have = min(map(len, groups), default=0)
+    if have < 2:
         return MIN_SAMPLES
-    return deciding_n(groups, min(abs(math.log(centre) - end) for end in ends), level)
+    enough = deciding_n(groups, min(abs(math.log(centre) - end) for end in ends), level)
+    return enough and max(enough, have + 1)

@@ -119,7 +119,7 @@ def test_a_pool_that_does_otherwise_contradicts(claims: Claims) -> None:
         ("large-disperse", "read"): [0.1, 0.1, 0.1],
     }
     found = answers(claims, evidence(full, cpu))
-    assert len(found) == 14
+    assert len(found) == len([claim for claim in claims.claims if claim.telemetry])
     assert {name for name, answer in found.items() if answer == "yes"} == {"small-cpu", "small-memory", "small-disks"}
     assert set(found.values()) == {"yes", "no"}
 
@@ -146,6 +146,34 @@ def test_the_cpus_of_a_testbed_are_no_servers(claims: Claims) -> None:
     # what disks do is told all the same
     both = evidence(busy | {cell("small-replicate", "read", 96): "disks"}, testbed=True)
     assert answers(claims, both)["small-no-limit"] == "no"
+
+
+@pytest.mark.parametrize(("operations", "heads", "size"), [(True, False, 32 << 10), (False, False, 4 << 20)])
+def test_what_a_model_cannot_tell_it_neither_confirms_nor_denies(
+    claims: Claims, operations: bool, heads: bool, size: int
+) -> None:
+    full = {cell("large-replicate", "read", 96): "disks", cell("small-replicate", "read", 96): "disks"}
+    found = evidence(full, testbed=True)
+    common = {"scale": 200, "type": "replicate", "geometry": "3x2", "kind": "raid6", "disks": 36, "files_per_worker": 1}
+    for slug, one in found.studies.items():
+        small = {"operations_limited": operations, "heads": heads, "nominal_file_size_bytes": size}
+        large = {"operations_limited": False, "heads": False}
+        rows = one.throughput.assign(**common, file_size_bytes=10 << 20, **(small if "small" in slug else large))
+        object.__setattr__(one.chosen, "rows", rows)
+    verdicts = {name.removeprefix("saturation-"): of for name, of in telemetry_verdicts(claims, found).items()}
+    assert verdicts["replicate-disks"].verdict == "reproduced"
+    assert verdicts["disperse-disks"].verdict == "contradicted"
+    cannot = {name for name, of in verdicts.items() if of.verdict == "model cannot tell"}
+    assert {
+        "small-disks",
+        "small-no-limit",
+        "small-network",
+        "small-cpu",
+        "disperse-cpu-write",
+        "replicate-cpu",
+    } <= cannot
+    assert verdicts["disperse-cpu-write"].why.startswith("CPUs and memory are those of one machine, and not scaled: ")
+    assert verdicts["replicate-disks"].evidence == "telemetry large-replicate read"
 
 
 def test_cells_that_are_not_told_do_not_hide_how_curves_end(claims: Claims) -> None:
