@@ -136,7 +136,7 @@ def test_another_view_of_the_rates_may_turn_a_verdict(whole: float, expected: st
     (found,) = across_views(judge(made, samples), other, ("the tool", "the whole time"))
     assert found.verdict == expected
     if whole < 1:
-        assert found.why.startswith("by the tool reproduced (1.4")
+        assert found.why.startswith("the tool: reproduced (1.4")
     # old samples do not have the other view, which then takes nothing away
     nothing = judge(made, samples.assign(whole=float("nan")), columns={"throughput": "whole"})
     assert across_views(judge(made, samples), nothing, ("a", "b"))[0].verdict == "reproduced"
