@@ -20,11 +20,6 @@ _SHOWN = 20
 """Raw files of one sample that a person is shown; --json has all."""
 
 
-def _complete_figure(incomplete: str) -> Iterator[str]:
-    """CSV files, and the folders on the way to them."""
-    return complete_files(incomplete, ".csv")
-
-
 def _complete_row(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """Columns of the file that was named, and behind ``=`` their values."""
     from glusterlab.errors import GlusterlabError
@@ -52,7 +47,10 @@ def trace(
     figure: Annotated[
         Path,
         typer.Argument(
-            metavar="FIGURE.csv", parser=local_path, help="A figure's numbers.", autocompletion=_complete_figure
+            metavar="FIGURE.csv",
+            parser=local_path,
+            help="A figure's numbers.",
+            autocompletion=lambda incomplete: complete_files(incomplete, ".csv"),
         ),
     ],
     row: Annotated[
@@ -66,25 +64,26 @@ def trace(
     from glusterlab.sections.trace import trace as find
 
     found = find(figure, row, raw)
-    checks = [asdict(check) | {"agrees": "yes" if check.agrees else "NO"} for check in found.checks]
-    data = {**asdict(found), "exit_code": found.exit_code}
-    show(checks, json, data, lines=() if json else _lines(found))
+    checks = [check | {"agrees": "yes" if check["agrees"] else "NO"} for check in found.checks]
+    show(checks, json, {**asdict(found), "exit_code": found.exit_code}, lines=() if json else _lines(found))
     raise typer.Exit(found.exit_code)
 
 
 def _lines(found: Trace) -> Iterator[str]:
     """The samples with their lines, and what does not agree or was not computed."""
     for sample in found.samples:
-        start, end, part, part_end, elapsed = sample.times.values()
+        start, end, part, part_end, elapsed = sample["times"].values()
         window = f"measured part {part - start:.1f} to {part_end - start:.1f} s of a command of {end - start:.1f} s"
-        value = "" if sample.value != sample.value else f": {sample.value:.9g}"
-        name = f"{sample.campaign}/{sample.cell_id}, sample {sample.sample:02d}"
-        yield f"{name}{value} ({window}, the tool: {elapsed:.1f} s)"
-        for each in sample.lines[:_SHOWN]:
-            place = ":".join([each.file, "-".join(dict.fromkeys(str(at) for at in (each.first, each.last) if at))])
-            yield f"  {place.rstrip(':')}\n      {each.text}" + ("" if each.value is None else f" = {each.value:.9g}")
-    wrong = [check.column for check in found.checks if not check.agrees]
-    yield from (f"does not agree: {text}" for text in (*found.problems, *([", ".join(wrong)] if wrong else [])))
+        name = f"{sample['campaign']}/{sample['cell_id']}, sample {sample['sample']:02d}: {sample['value']:.9g}"
+        yield f"{name} ({window}, the tool: {elapsed:.1f} s)\n  {sample['how']}"
+        for each in sample["lines"][:_SHOWN]:
+            places = dict.fromkeys(str(each[end]) for end in ("first", "last") if each[end])
+            value = "" if each["value"] is None else f" = {each['value']:.9g}"
+            yield f"  {':'.join([each['file'], *(['-'.join(places)] if places else [])])}\n      {each['text']}{value}"
+        if (more := len(sample["lines"]) - _SHOWN) > 0:
+            yield f"  and {more} more: --json has them"
+    wrong = [", ".join(each["column"] for each in found.checks if not each["agrees"])]
+    yield from (f"does not agree: {text}" for text in (*found.problems, *wrong) if text)
     yield from found.notes
     if found.unchecked:
         yield f"not computed here: {', '.join(found.unchecked)}"
