@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,9 +17,9 @@ from glusterlab.testbed import local, state, tree
 RELEASE = "bookworm"
 
 
-def require_testbed() -> None:
+def require_testbed(more: Sequence[str] = ()) -> None:
     """Skip where a testbed cannot be, with the reason; fail where the machine is meant to have one, as in CI."""
-    found = local.problems()
+    found = [*local.problems(), *more]
     if not found and not tree.tree_path(RELEASE).is_dir() and shutil.which("debootstrap") is None:
         found = ["debootstrap is not installed"]
     missing = "; ".join(found)

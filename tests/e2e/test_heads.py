@@ -1,0 +1,55 @@
+"""Disks with heads under a small real pool: one cell is measured on them, they say what they did, and none is left."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from glusterlab.store import evidence
+from glusterlab.tables import build
+from glusterlab.testbed import headserver, state
+from tests.e2e.suite import glusterlab, require_testbed, ssh, started_testbed
+
+pytestmark = pytest.mark.testbed
+
+NAME = "e2e-heads"
+CAMPAIGN = """\
+schema_version: 1
+name: heads
+study: supermicro-2017
+seed: 7
+repeats: 1
+layouts: [{name: mirror, type: replicate, geometry: 1x2, backing: jbod}]
+workers: 2
+deadline: 3 min
+workloads:
+  - {tool: fio, operations: write, file_size: 1 MiB, record_size: 64 KiB, model: small-file}
+"""
+
+
+def test_a_cell_is_measured_on_disks_with_heads(tmp_path: Path) -> None:
+    require_testbed(headserver.problems())
+    (tmp_path / "campaign.yaml").write_text(CAMPAIGN, encoding="utf-8")
+    sizes = ("--servers", "2", "--clients", "1", "--disks", "1", "--arrays", "0")
+    with started_testbed(NAME, "10.216.0.0/24", *sizes, "--heads", "small-file", cwd=tmp_path) as cluster:
+        disks = state.state_folder(NAME) / "disks"
+        # a file system is as large as was asked for, and the drive goes on behind it
+        brick = "/bricks/jbod/d01"
+        size = f"df -B1 --output=size {brick} | tail -1; blockdev --getsize64 $(findmnt -no SOURCE {brick})"
+        file_system, drive = map(int, ssh(cluster, "server01", size).split())
+        assert 0.9 < file_system / (1 << 30) <= 1
+        assert drive > 6e12
+        glusterlab("run", "campaign.yaml", "--cluster", cluster, cwd=tmp_path)
+    assert not headserver._servers(disks)
+    glusterlab("verify", "raw/heads", cwd=tmp_path)
+    [sample] = sorted((tmp_path / "raw/heads").glob("cells/*/sample-*"))
+    found = {}
+    for name in ("heads", "throttle"):
+        with evidence.opened(sample / f"workload/{name}.json") as file:
+            found[name] = json.loads(file.read_text())
+    served = found["heads"]["disks"]
+    assert (found["heads"]["scale"], sorted(served)) == (20, ["server01/d01.img", "server02/d01.img"])
+    assert all(disk["writes"] > 0 and disk["busy_s"] > 0 for disk in served.values())
+    assert found["throttle"]["enforced_by"][0] == "heads of disks (FUSE)"
+    samples = build.load(tmp_path / "raw/heads", tmp_path / "tables").samples
+    assert (samples["status"].tolist(), samples["heads"].tolist()) == (["valid"], [True])
