@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -143,31 +144,57 @@ def machine_s() -> float:
     return (sum(words[:3]) + sum(words[5:8])) / os.sysconf("SC_CLK_TCK")
 
 
-def by_blkio(fio: str, image: Path, seconds: float, scale: float) -> tuple[float, float]:
-    """Bytes per second of a sequential read of the throttled disk, and the machine's CPU seconds."""
-    file = Path("/sys/fs/cgroup/blkio/blkio.throttle.read_bps_device")
-    row = Row("disk", "read", 1 << 17, 1, SMALL)
-    with attached({image: "disk"}) as devices:
-        number = device_number(devices["disk"])
-        write_value(file, f"{number} {options.HARDWARE['disk'].read_bytes_per_s / scale:.0f}")
-        try:
-            before = machine_s()
-            rate, _ = by_fio(fio, devices["disk"], row, seconds, scale)
-            return rate * row.size, machine_s() - before
-        finally:
-            write_value(file, f"{number} 0")
+def cost(what: str, fio: str, device: str, row: Row, seconds: float, scale: float, server: int | None = None) -> None:
+    """A line of the table of CPU: what a job takes of the server of heads, and of the machine."""
+    used, busy = used_s(server) if server else 0.0, machine_s()
+    begin = time.monotonic()
+    rate, _ = by_fio(fio, device, row, seconds, 1.0)
+    took, busy = time.monotonic() - begin, machine_s() - busy
+    used = used_s(server) - used if server else 0.0
+    requests = rate * took
+    numbers = f"{rate * row.size / 1e6:.1f} | {used / requests * 1e3:.2f} | {busy / requests * 1e3:.2f}"
+    print(f"| {what}, {row.size >> 10} KiB, {row.depth} at a time, 1:{scale:g} | {rate:.0f} | {numbers} |", flush=True)
+
+
+def costs(fio: str, folder: Path, device: str, server: int, seconds: float, scale: float) -> None:
+    """CPU of heads, of what passes through their server, and of blkio, for one disk."""
+    read, random = Row("disk", "read", 1 << 17, 1, SMALL), Row("disk", "randread", 4096, 32, SMALL)
+    print("\n| what | requests/s | MB/s | CPU of the server, ms per request | of the machine |")
+    print("|---|---|---|---|---|")
+    for row in (read, random):
+        headserver.control(folder, scale, {})
+        cost("heads", fio, device, row, seconds, scale, server)
+    headserver.control(folder, None, {})
+    image, limit = folder / "plain.img", Path("/sys/fs/cgroup/blkio/blkio.throttle.read_bps_device")
+    with image.open("wb") as stream:
+        stream.truncate(SMALL)
+    with attached({image: "disk"}) as plain:
+        for what, one in (("blkio on the server of heads", device), ("blkio", plain["disk"])):
+            number = device_number(one)
+            if not limit.exists():
+                continue
+            write_value(limit, f"{number} {options.HARDWARE['disk'].read_bytes_per_s / scale:.0f}")
+            try:
+                cost(what, fio, one, read, seconds, scale, server if one == device else None)
+            finally:
+                write_value(limit, f"{number} 0")
+    print(f"\nload {os.getloadavg()[0]:.1f}: what else ran is in the machine's CPU")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=20.0)
     parser.add_argument("--seconds", type=float, default=15.0)
+    parser.add_argument("--cpu", action="store_true", help="only the table of CPU: two minutes with --seconds 30")
     parser.add_argument("--fio", default=shutil.which("fio") or "fio")
     arguments = parser.parse_args()
     scale, seconds, fio = arguments.scale, arguments.seconds, arguments.fio
     folder = Path(tempfile.mkdtemp(prefix="bench-disks-")).resolve()
     writer = csv.writer(sys.stdout)
-    writer.writerow(["device", "operation", "bytes", "depth", "span GiB", "unit", "fio", "model", "known", "of", "ms"])
+    if not arguments.cpu:
+        writer.writerow(
+            ["device", "operation", "bytes", "depth", "span GiB", "unit", "fio", "model", "known", "of", "ms"]
+        )
     try:
         for name, kind in KINDS.items():
             (folder / name).parent.mkdir(exist_ok=True)
@@ -176,12 +203,9 @@ def main() -> None:
         mount = headserver.begin(folder, KINDS)
         (server,) = headserver._servers(folder)
         with attached({mount / name: kind for name, kind in KINDS.items()}) as devices:
-            requests, used, busy = 0, used_s(server), machine_s()
-            for row in rows():
+            for row in [] if arguments.cpu else rows():
                 headserver.control(folder, scale, {})
                 rate, latency = by_fio(fio, devices[row.device], row, seconds, scale)
-                served = headserver.served(folder)["disks"][next(name for name in KINDS if KINDS[name] == row.device)]
-                requests += served.get("reads", 0) + served.get("writes", 0)
                 times, unit = (row.size / 1e6, "MB/s") if row.sequential else (1.0, "1/s")
                 model = by_the_model(row) * times if row.operation != "randwrite" else float("nan")
                 known = row.value / (1e6 if row.sequential else 1)
@@ -190,7 +214,7 @@ def main() -> None:
                 first = [row.device, row.operation, row.size, row.depth, f"{row.span / 2**30:.0f}"]
                 writer.writerow([*first, unit, *words, of, f"{latency * 1e3:.2f}"])
                 sys.stdout.flush()
-            for kind, device in devices.items():
+            for kind, device in [] if arguments.cpu else devices.items():
                 size = int(options.HARDWARE[kind].read_bytes_per_s / scale * 2 * seconds) >> 20 << 20
                 files = by_a_file(
                     fio, device, folder / kind, size, scale, lambda one: headserver.control(folder, one, {})
@@ -213,16 +237,7 @@ def main() -> None:
                             "",
                         ]
                     )
-            used, busy = used_s(server) - used, machine_s() - busy
-            print(f"server: {used:.1f} s of CPU for {requests} requests, {used / requests * 1e3:.2f} ms each")
-            print(f"machine: {busy:.1f} s of CPU, that of all others on it with it; load {os.getloadavg()[0]:.1f}")
-            headserver.control(folder, None, {})
-        if Path("/sys/fs/cgroup/blkio").is_dir():
-            plain = folder / "plain.img"
-            with plain.open("wb") as stream:
-                stream.truncate(SMALL)
-            rate, busy = by_blkio(fio, plain, seconds, scale)
-            print(f"blkio: sequential read {rate / 1e6:.1f} MB/s, machine {busy:.1f} s of CPU in {seconds:g} s")
+            costs(fio, folder, devices["disk"], server, seconds, scale)
     finally:
         headserver.end(folder)
         with suppress(TestbedError, subprocess.SubprocessError):
