@@ -64,7 +64,7 @@ calibrate: setup ## What compare and the scaling law state, held against data of
 	GLUSTERLAB_CALIBRATE=long GLUSTERLAB_CALIBRATION_REPORT=build/calibration.md $(BIN)/pytest tests/analysis/compare/test_power.py tests/analysis/test_scaling.py
 
 notebooks: setup ## Run the notebooks in place, so that they hold their outputs on the reference campaign
-	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb
+	@$(BIN)/python -m tests.waiting | xargs $(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False
 
 lab: setup ## Open JupyterLab on notebooks/
 	$(BIN)/jupyter lab --notebook-dir notebooks $(if $(filter 0,$(shell id -u)),--allow-root)

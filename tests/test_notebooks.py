@@ -13,7 +13,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +21,14 @@ import pytest
 from glusterlab.figures.names import OutputName, output_files
 from glusterlab.reproduce.reproduce import reproduce
 from glusterlab.reproduce.state import STATE
-from glusterlab.spec import load_campaign
-from glusterlab.spec.studies import Study, load_study, studies
-from glusterlab.store.campaign import is_baseline
+from glusterlab.spec.studies import Study
 from glusterlab.store.digests import NotebookSource, known_tools, parse_reads, refuse_unknown
 from glusterlab.tables import CHECKED
 from glusterlab.tables import build as tables
 from tests.store.conftest import relist
+from tests.waiting import CAMPAIGNS, NOTEBOOKS, PROJECT, studies_to_measure, waiting
 
-PROJECT = Path(__file__).parents[1]
-NOTEBOOKS = sorted((PROJECT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
-CAMPAIGNS = sorted(
-    path.parent
-    for path in (PROJECT / "raw").glob("*/MANIFEST.sha256")
-    # a baseline has no section of its own: figures of its cluster's campaigns show it
-    if not is_baseline(path.parent)
-)
-STUDIES = [load_study(folder) for folder in studies(PROJECT / "raw" / "published")]
-MEASURED = {load_campaign(campaign / "campaign.yaml").study for campaign in CAMPAIGNS}
+WAITING = waiting()
 SMALL = PROJECT / "raw" / "first-light"
 RTOL = 1e-6
 
@@ -80,14 +69,6 @@ campaigns = pytest.mark.parametrize(
     [pytest.param(campaign, id=campaign.name) for campaign in CAMPAIGNS]
     or [pytest.param(None, id="none", marks=pytest.mark.skip(reason="no campaign in raw/"))],
 )
-
-
-def studies_to_measure(notebook: Path, known: Sequence[Study], measured: Collection[str]) -> str:
-    """Why a notebook cannot have been run yet: the studies that alone it is for, where none of them has a campaign."""
-    if json.loads(notebook.read_text())["metadata"].get("glusterlab", {}).get("study") != "named":
-        return ""
-    of = [study.study for study in known if notebook.stem in study.notebooks]
-    return "" if set(of) & {*measured} else f"no campaign in raw/ of its study yet: {', '.join(of)}"
 
 
 def run_notebook(notebook: Path, raw: Path, figures: Path) -> None:
@@ -181,7 +162,7 @@ def displays(cell: dict[str, Any]) -> bool:
 @every_notebook
 def test_notebooks_hold_their_outputs(notebook: Path) -> None:
     """nbval passes a notebook whose outputs were stripped."""
-    if why := studies_to_measure(notebook, STUDIES, MEASURED):
+    if why := WAITING.get(notebook):
         pytest.skip(why)
     cells = [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "code"]
     for cell in cells:
@@ -212,6 +193,23 @@ def test_a_notebook_waits_for_a_campaign_of_its_study_only(
         for name in ("day", "night", "noon")
     ]
     assert studies_to_measure(notebook, known, measured) == why
+
+
+def test_nbval_skips_a_notebook_that_waits(tmp_path: Path) -> None:
+    """With its reason; no kernel is started for it."""
+    shutil.copy(PROJECT / "conftest.py", tmp_path)
+    (tmp_path / "pytest.ini").touch()
+    notebook = tmp_path / "10-x.ipynb"
+    cell = {"cell_type": "code", "source": "open('x')", "metadata": {}, "outputs": [], "execution_count": 1}
+    document = {"cells": [cell], "metadata": {"kernelspec": {"name": "none"}}, "nbformat": 4, "nbformat_minor": 4}
+    notebook.write_text(json.dumps(document))
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "__init__.py").touch()
+    reasons = f"{{Path({str(notebook)!r}): 'no night'}}"
+    (tmp_path / "tests" / "waiting.py").write_text(f"from pathlib import Path\nwaiting = lambda: {reasons}\n")
+    command = [sys.executable, "-m", "pytest", "-ra", "--nbval", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, "no night" in done.stdout) == (0, True), done.stdout
 
 
 @pytest.mark.skipif(SMALL.name not in COMMITTED, reason="raw/first-light is not here")
@@ -319,7 +317,7 @@ def test_notebooks_run_by_plain_papermill(notebook: Path) -> None:
     """From a clone alone: there is what its defaults name and what it imports, and Python is its kernel."""
     for default in NotebookSource.read(notebook).parameters.values():
         for path in re.findall(r"\b(?:raw|runbooks)/[^\s,]+", str(default)):
-            assert (PROJECT / path).exists() or studies_to_measure(notebook, STUDIES, MEASURED), path
+            assert (PROJECT / path).exists() or notebook in WAITING, path
     assert json.loads(notebook.read_text())["metadata"]["kernelspec"]["name"] == "python3"
     imports = [node for node in code_of(notebook, parameters=True) if isinstance(node, ast.Import | ast.ImportFrom)]
     assert imports

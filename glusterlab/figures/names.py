@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from glusterlab.errors import UsageError
-from glusterlab.spec.studies import PREFIX_FORM
+from glusterlab.spec.studies import NO_STUDY, PREFIX_FORM
 
 PICTURES = ("svg", "png")
 PAGE = "html"
@@ -52,6 +52,8 @@ class OutputName:
         if found is None or found.kind not in kinds:
             forms = " or ".join("extra-<slug>" if kind == "extra" else f"{kind}NN-<slug>" for kind in kinds)
             other = f"other beginnings are listed in the key outputs of {study_file}"
+            if study_file.parent.name == NO_STUDY:
+                other = "other beginnings are those of a study, which campaign.yaml names in the key study"
             raise UsageError(f"expected a name such as {forms}, in small letters, found {name!r}; {other}")
         return found
 

@@ -394,8 +394,11 @@ def _why_foreign(notebook: Path, raw: Path) -> str:
     published = study_folder(study, raw).parent
     of = " or ".join(folder.name for folder in studies(published) if runs_on(notebook, load_study(folder)))
     expected = f"notebook {notebook.stem} is for campaigns of the study {of or 'that lists it'}"
-    advice = f"name another campaign, list the notebook in {published / study}/study.yaml, or set its metadata"
-    return f"{expected}, and {raw.name} is of {study}: {advice} glusterlab.study to '*'"
+    own = "set its metadata glusterlab.study to '*'"
+    advice = f"list the notebook in {published / study}/study.yaml"
+    if study == NO_STUDY:
+        study, advice = "no study", "name a study in its campaign.yaml"
+    return f"{expected}, and {raw.name} is of {study}: name another campaign, {advice}, or {own}"
 
 
 def choose_notebooks(names: Sequence[str] | None, project: Path) -> list[Path]:

@@ -563,6 +563,9 @@ class TestWhatIsRefused:
         shutil.rmtree(other)
         with pytest.raises(UsageError, match="30-third is for campaigns of the study night, and demo is"):
             project.run(notebooks=["10", "30"])
+        (project.raw / "campaign.yaml").write_text(CAMPAIGN.replace("study: supermicro-2017\n", ""))
+        with pytest.raises(UsageError, match=r"demo is of no study: .*, name a study in its campaign.yaml, or set its"):
+            project.run(project.raw, notebooks=["30"])
         # a campaign may name what is not for its study
         (project.raw / "campaign.yaml").write_text(CAMPAIGN + "notebooks: [20-second]\n")
         assert project.run(project.raw, notebooks=["20"]).ran == BOTH[1:]

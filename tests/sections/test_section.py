@@ -201,6 +201,9 @@ def test_other_names_of_figures_are_refused(section: Section, name: str) -> None
         match=r"tabNN-<slug> or extra-<slug> or .*, in small letters, found 'fig05-x'; .*outputs of .*/study.yaml",
     ):
         section.table("fig05-x", section.samples, title="", caption="")
+    section = replace(section, published_folder=section.published_folder.with_name("none"))
+    with pytest.raises(UsageError, match=r"a study, which campaign.yaml names in the key study$"):
+        section.table("fig05-x", section.samples, title="", caption="")
 
 
 def test_a_page_lies_beside_its_figure_and_goes_with_it(section: Section) -> None:
