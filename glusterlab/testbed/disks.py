@@ -12,7 +12,7 @@ from typing import Literal
 
 from glusterlab.errors import TestbedError
 from glusterlab.testbed import headserver
-from glusterlab.testbed.drives import HOST, ST6000NM0034
+from glusterlab.testbed.drives import ST6000NM0034
 from glusterlab.testbed.local import run, write_value
 from glusterlab.testbed.options import ARRAY_DISKS, TestbedOptions
 
@@ -70,9 +70,7 @@ def make(options: TestbedOptions, folder: Path) -> list[Disk]:
         # A flush is done at once, as by a controller whose cache outlives a power cut: else each would flush
         # this machine's own disk, which all devices share, at the speed of that and not of the model.
         # The cache of a bare disk with a head does not outlive one, and its model says what a flush takes.
-        _set_queue(device, "write_cache", "write back" if options.heads and kind == "disk" else "write through")
-        if options.heads:
-            _set_queue(device, "read_ahead_kb", f"{HOST['read_ahead_bytes'].value / 1024:.0f}")
+        set_queue(device, "write_cache", "write back" if options.heads and kind == "disk" else "write through")
         made.append(Disk(host, kind, device, device_number(device), point))
     return made
 
@@ -82,7 +80,8 @@ def image_of(host: str, mount_point: str) -> str:
     return f"{host}/{Path(mount_point).name}.img"
 
 
-def _set_queue(device: str, what: str, value: str) -> None:
+def set_queue(device: str, what: str, value: str) -> None:
+    """Set a parameter of a block device's queue."""
     write_value(_BLOCK / Path(device).name / "queue" / what, value)
 
 
@@ -111,7 +110,7 @@ def remove(folder: Path) -> None:
         for device in left:
             # who gets the loop device next counts on its flushes; a kernel that refuses must not keep it attached
             with suppress(TestbedError):
-                _set_queue(device, "write_cache", "write back")
+                set_queue(device, "write_cache", "write back")
             run(["losetup", "--detach", device], check=False)
         if not attached(folder):
             return

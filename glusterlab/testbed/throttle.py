@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import TestbedError, UsageError
 from glusterlab.testbed import cgroups, headserver, network
-from glusterlab.testbed.disks import Disk, device_number, image_of
-from glusterlab.testbed.drives import RAID6, ST6000NM0034
+from glusterlab.testbed.disks import Disk, device_number, image_of, set_queue
+from glusterlab.testbed.drives import HOST, RAID6, ST6000NM0034
 from glusterlab.testbed.local import run, write_value
 from glusterlab.testbed.options import (
     DIRTY_BACKGROUND_SHARE,
@@ -98,6 +98,12 @@ def _limit_dirty(limits: dict[str, int], home: Path) -> None:
         saved.unlink()
 
 
+def read_ahead_bytes(model: Model | None) -> int:
+    """How far ahead the kernel reads on bricks: as the hardware, and so much less as files are smaller."""
+    scale = 1.0 if model is None or model.stretched else model.scale
+    return max(4096, round(HOST["read_ahead_bytes"].value / scale))
+
+
 def run_options(cluster: Cluster) -> dict[str, Any]:
     """What `glusterlab.run.runner.run` is handed of the testbed that a cluster is; nothing for real hardware."""
     if cluster.testbed is None:
@@ -125,6 +131,7 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     headed = chosen is not None and chosen.heads
     limited = None if headed else chosen
     by_kind = {kind: {} if limited is None else disk_limits(device, limited) for kind, device in HARDWARE.items()}
+    ahead = read_ahead_bytes(chosen)
     slow: dict[str, Any] = {}
     late: dict[str, float] = {}
     slowness = {(host, name): times for host, name, times in state.options.slow_disks}
@@ -138,6 +145,7 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
             slow[f"{disk.host}:{disk.mount_point}"] = limits
         for target, values in _lines(state.options.name, disk.host, disk.number, limits):
             write_value(target, values)
+        set_queue(disk.device, "read_ahead_kb", str(ahead // 1024))
     served: dict[str, Any] = {}
     if state.options.heads:
         images = state.folder / "disks"
@@ -156,7 +164,7 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         **({"served": served} if served.get("scale") else {}),
         **{f"{role}_link_bytes_per_s": rate for role, rate in links.items()},
         **{f"vm_{name.rpartition('/')[2]}": value for name, value in dirty.items()},
-        **({} if chosen is None else {"settled": len(state.disks)}),
+        **({} if chosen is None else {"settled": len(state.disks), "read_ahead_bytes": ahead}),
         "enforced_by": ["heads of disks (FUSE)" if headed else by_blkio, "tc tbf"],
     }
 

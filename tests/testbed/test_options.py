@@ -118,10 +118,12 @@ def test_one_disk_is_slower_than_its_like_and_stays_so(tmp_path: Path, monkeypat
     made.save()
     assert state.State.load(tmp_path) == made
     limits: list[dict[str, int]] = []
+    ahead: list[str] = []
     monkeypatch.setattr(throttle, "_lines", lambda _testbed, _host, _number, found: limits.append(found) or [])
     monkeypatch.setattr(throttle, "_limit_links", lambda *_: None)
     monkeypatch.setattr(throttle, "_limit_dirty", lambda *_: None)
     monkeypatch.setattr(throttle, "settle", lambda _: None)
+    monkeypatch.setattr(throttle, "set_queue", lambda *words: ahead.append(words[2]))
     in_effect = throttle.apply(tmp_path, "small-file")
     whole, slow = in_effect["disk"], in_effect["slow_disks"]
     assert slow == {"server02:/bricks/jbod/d01": {name: round(whole[name] / 4) for name in whole}}
@@ -142,11 +144,13 @@ def test_disks_with_heads_are_limited_by_them_and_not_by_the_kernel(
     assert models["small-file"].items() >= {"scale": 20.0, "operations": False, "heads": True}.items()
     assert "heads" not in models["medium-file"]
     limits: list[dict[str, int]] = []
+    ahead: list[str] = []
     asked: list[tuple[float | None, dict[str, float]]] = []
     monkeypatch.setattr(throttle, "_lines", lambda _testbed, _host, _number, found: limits.append(found) or [])
     monkeypatch.setattr(throttle, "_limit_links", lambda *_: None)
     monkeypatch.setattr(throttle, "_limit_dirty", lambda *_: None)
     monkeypatch.setattr(throttle, "settle", lambda _: None)
+    monkeypatch.setattr(throttle, "set_queue", lambda *words: ahead.append(words[2]))
     monkeypatch.setattr(throttle.headserver, "control", lambda _folder, *words: asked.append(words))
     monkeypatch.setattr(throttle.headserver, "served", lambda _: {"scale": 20.0, "disks": {}})
     effect = throttle.apply(tmp_path, "small-file")
@@ -157,6 +161,8 @@ def test_disks_with_heads_are_limited_by_them_and_not_by_the_kernel(
     assert throttle.apply(tmp_path, None)["served"] == {"scale": 20.0, "disks": {}}
     assert asked == [(20.0, {"server01/d02.img": 4.0}), (None, {}), (None, {})]
     assert [bool(found) for found in limits] == [False, False, True, True, False, False]
+    assert throttle.apply(tmp_path, "large-file")["read_ahead_bytes"] == 20972
+    assert ahead == ["4096"] * 6 + ["20"] * 2
 
 
 def test_dense_servers_stand_for_standard_ones_too(tmp_path: Path) -> None:
