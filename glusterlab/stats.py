@@ -7,9 +7,10 @@ of repeats fixed beforehand; `glusterlab.run.measured` says what a stopping rule
 
 Sources: Jain, The Art of Computer Systems Performance Analysis (1991), section 13.2; Conover, Practical Nonparametric
 Statistics, 3rd ed. (1999), section 3.2; Welch, Biometrika 34 (1947) 28; Satterthwaite, Biometrics Bulletin 2 (1946)
-110; Hodges and Lehmann, Annals of Mathematical Statistics 34 (1963) 598, with the interval of Bauer, Journal of the
-American Statistical Association 67 (1972) 687, as R's ``wilcox.test`` has it; Pratt, ibid. 54 (1959) 655, on
-differences of 0; Tarone, Biometrics 46 (1990) 515, on tests that cannot be significant.
+110; Engelman and Hartigan, Journal of the American Statistical Association 64 (1969) 1647, on one cluster against two;
+Hodges and Lehmann, Annals of Mathematical Statistics 34 (1963) 598, with the interval of Bauer, Journal of the American
+Statistical Association 67 (1972) 687, as R's ``wilcox.test`` has it; Pratt, ibid. 54 (1959) 655, on differences of 0;
+Tarone, Biometrics 46 (1990) 515, on tests that cannot be significant.
 """
 
 from __future__ import annotations
@@ -39,6 +40,22 @@ POWER = 0.8
 INSUFFICIENT = "insufficient n"
 """What `Estimate.method` says where no interval is stated."""
 
+TWO_GROUPS = "two groups of samples"
+"""What `Estimate.method` says where samples lie in two groups: no mean stands for them."""
+
+NOT_NEGATIVE, SHARE = (0.0, math.inf), (0.0, 1.0)
+"""Ranges of rates, times and counts, and of shares of a whole."""
+
+LEAST_APART = 1.25
+"""Factor between two groups at least: nearer ones do not mislead, no claim's size is told more finely."""
+
+LEAST_SPLIT = 4
+"""Fewest samples that can be seen to lie in two groups."""
+
+_SPLIT_RATIOS = (154, 57.1, 31.3, 20.9, 15.9, 12.9, 10.9, 9.64, 8.59, 7.92, 7.3, 6.83, 6.44, 6.08, 5.81, 5.55, 5.34)
+"""Of 4 to 20 samples the ratio that one group exceeds in 1 %: the largest of a million simulated log-normal cells, and
+of normal ones with 15 and 30 % scatter, and 2 % more (tests hold it)."""
+
 Correction = Literal["holm", "fdr"]
 """Holm's bounds the chance of any false finding, Benjamini and Hochberg's the share of them among the findings."""
 
@@ -61,6 +78,8 @@ class Estimate:
     high: float
     n: int
     method: str
+    groups: tuple[float, float] | None = None
+    """Centres of the two groups in which the samples lie, if they do."""
 
     @property
     def has_interval(self) -> bool:
@@ -78,23 +97,57 @@ def _estimate(centre: float, ends: tuple[float, float] | None, n: int, method: s
     return Estimate(centre, low, high, n, method if ends else INSUFFICIENT)
 
 
-def mean_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
-    """Mean with Student's t interval, in the unit of the values; NaN is left out.
+def two_groups(values: Iterable[float]) -> tuple[float, float] | None:
+    """Geometric means of the two groups in which 4 positive samples or more lie, the lower first; None of one group.
 
-    The low end can be below 0 when samples scatter widely: they do not determine the mean then.
+    The split of the sorted logarithms with the largest ratio of squares between to within, against what one group has
+    (Engelman and Hartigan, made for small n, where the dip test has no power). One sample alone is an outlier.
+    With 8 % scatter and halves a factor of 1.5, 2, 3.5 apart it finds 10, 34, 84 % of cells of 5, 14, 54, 98 % of 6,
+    and 36, 96, 100 % of 10.
+
+    >>> two_groups([0.418, 0.116, 0.435, 0.123, 0.120]), two_groups([0.9, 1.0, 1.1, 1.2, 1.3])
+    ((0.1196..., 0.4264...), None)
+    """
+    data = np.sort(_finite(values))
+    n = data.size
+    if n < LEAST_SPLIT or data[0] <= 0:
+        return None
+    logs = np.log(data)
+    below = np.arange(2, n - 1)
+    centre = logs.mean()
+    sums = np.cumsum(logs - centre)[below - 1]
+    between = sums**2 * n / (below * (n - below))
+    best = int(between.argmax())
+    low, high = float(logs[: below[best]].mean()), float(logs[below[best] :].mean())
+    within = float(((logs - centre) ** 2).sum() - between[best])
+    if high - low < math.log(LEAST_APART) or between[best] <= _SPLIT_RATIOS[min(n, 20) - LEAST_SPLIT] * within:
+        return None
+    return math.exp(low), math.exp(high)
+
+
+def mean_interval(
+    values: Iterable[float], level: float = LEVEL, within: tuple[float, float] = (-math.inf, math.inf)
+) -> Estimate:
+    """Mean with Student's t interval, in the unit of the values; NaN is left out, and of two groups there is no mean.
+
+    The interval ends where the quantity's range ends: that takes no true value out, so it covers as much as before.
 
     >>> estimate = mean_interval([9.0, 10.0, 11.0])
     >>> estimate.centre, round(estimate.low, 2), round(estimate.high, 2), estimate.n
     (10.0, 7.52, 12.48, 3)
-    >>> mean_interval([9.0, 11.0]).method
-    'insufficient n'
+    >>> mean_interval([9.0, 11.0]).method, mean_interval([10.0, 21.0, 10.2, 20.5, 10.1]).method
+    ('insufficient n', 'two groups of samples')
     """
     data = _finite(values)
     n, centre = data.size, float(data.mean()) if data.size else math.nan
+    if groups := two_groups(data):
+        return Estimate(math.nan, math.nan, math.nan, n, TWO_GROUPS, groups)
     if n < MIN_SAMPLES:
         return _estimate(centre, None, n, "")
     half = float(special.stdtrit(n - 1, (1 + level) / 2) * data.std(ddof=1) / math.sqrt(n))
-    return _estimate(centre, (centre - half, centre + half), n, "mean, t")
+    # shares of rounded numbers can lie a hair outside of their range
+    low, high = max(centre - half, min(within[0], data.min())), min(centre + half, max(within[1], data.max()))
+    return _estimate(centre, (float(low), float(high)), n, "mean, t")
 
 
 def median_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
@@ -109,11 +162,16 @@ def median_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
 def contrast_interval(
     above: Sequence[Iterable[float]], below: Sequence[Iterable[float]], level: float = LEVEL
 ) -> Estimate:
-    """Product of groups of positive samples over the product of others: Welch's t interval on the logarithms."""
+    """Product of groups of positive samples over the product of others: Welch's t interval on the logarithms.
+
+    There is none where the samples of one lie in two groups.
+    """
     groups = [_finite(group) for group in (*above, *below)]
     n = min((group.size for group in groups), default=0)
     if n == 0 or any((group <= 0).any() for group in groups):
         return _estimate(math.nan, None, n, "")
+    if any(map(two_groups, groups)):
+        return Estimate(math.nan, math.nan, math.nan, n, TWO_GROUPS)
     logs = [np.log(group) for group in groups]
     signs = [1] * len(above) + [-1] * len(below)
     centre = sum(sign * float(group.mean()) for sign, group in zip(signs, logs, strict=True))

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from scipy import stats
 
 from glusterlab.stats import (
     ALPHA,
+    NOT_NEGATIVE,
+    SHARE,
     Correction,
     Estimate,
     Test,
@@ -26,6 +29,7 @@ from glusterlab.stats import (
     rank_test,
     ratio_interval,
     signed_rank_p,
+    two_groups,
 )
 
 
@@ -69,6 +73,72 @@ def test_ratio_interval_covers_what_it_states() -> None:
     bottom = generator.lognormal(math.log(10), 0.02, (2000, 3))
     estimates = [ratio_interval(*rows) for rows in zip(top, bottom, strict=True)]
     assert np.mean([estimate.low <= 2 <= estimate.high for estimate in estimates]) >= 0.94
+
+
+FACTORS = (1.5, 2.0, 3.5)
+FOUND = {5: (0.10, 0.34, 0.84), 6: (0.14, 0.54, 0.98), 10: (0.36, 0.96, 1.0), 20: (0.85, 1.0, 1.0)}
+
+
+@pytest.mark.parametrize("n", range(4, 22))
+def test_one_group_is_seldom_called_two_and_two_groups_are_found_as_often_as_stated(n: int) -> None:
+    generator = np.random.default_rng(17 + n)
+
+    def called(cells: Any) -> float:
+        return float(np.mean([two_groups(cell) is not None for cell in cells]))
+
+    runs = 1500
+    # wide scatter: of a narrow one no groups are a factor of 1.25 apart
+    null = np.vstack([generator.lognormal(0, 0.5, (runs, n)), generator.normal(1, 0.25, (runs, n)).clip(0.01)])
+    assert called(null) <= 0.01 + 2.5 * math.sqrt(0.01 * 0.99 / len(null))
+    assert called(generator.normal(1, 0.08, (runs, n))) <= 0.01
+    for factor, share in zip(FACTORS, FOUND.get(n, ()), strict=False):
+        scattered = generator.lognormal(0, 0.08, (500, n))
+        scattered[:, : n // 2] *= factor
+        assert called(scattered) == pytest.approx(share, abs=0.06)
+
+
+def test_two_groups_have_their_centres_and_no_mean_stands_for_them() -> None:
+    values = [0.418, 0.116, 0.435, 0.123, 0.120]
+    low, high = two_groups(values) or (math.nan, math.nan)
+    assert (low, high) == pytest.approx((stats.gmean([0.116, 0.123, 0.120]), stats.gmean([0.418, 0.435])))
+    mean, ratio = mean_interval(values), ratio_interval(values, [1.0, 1.1, 0.9])
+    assert (mean.method, mean.groups, mean.n) == ("two groups of samples", (low, high), 5)
+    assert ratio.method == mean.method
+    assert math.isnan(mean.centre + ratio.centre)
+    assert not mean.has_interval
+    assert not ratio.has_interval
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1.0, 1.0, 1.0, 1.0],
+        [1.0, 1.0, 5.0],  # too few
+        [1.0, 1.01, 0.99, 1.0, 5.0],  # an outlier
+        [1.0, 1.0, 1.2, 1.2],  # too near
+        [0.0, 0.0, 5.0, 5.1],  # no logarithms
+    ],
+)
+def test_what_is_no_two_groups(values: list[float]) -> None:
+    assert two_groups(values) is None
+
+
+def test_an_interval_ends_where_the_quantity_does_and_covers_as_much() -> None:
+    wide = mean_interval([1.0, 5.0, 9.0])
+    cut = mean_interval([1.0, 5.0, 9.0], within=NOT_NEGATIVE)
+    assert (wide.low < 0, cut.low, cut.high, cut.centre) == (True, 0.0, wide.high, 5.0)
+    share = mean_interval([0.7, 0.99, 1.0], within=SHARE)
+    assert (share.low > 0, share.high) == (True, 1.0)
+    # a rounded sum of shares
+    assert mean_interval([0.2, 0.9, 1.0001], within=SHARE).high == 1.0001
+    generator = np.random.default_rng(3)
+    rows = generator.exponential(1, (2000, 3))
+    covered = [[of.low <= 1 <= of.high for of in map(interval, rows)] for interval in (mean_interval, _not_negative)]
+    assert covered[0] == covered[1]
+
+
+def _not_negative(values: Any) -> Estimate:
+    return mean_interval(values, within=NOT_NEGATIVE)
 
 
 VALUES = st.lists(st.integers(0, 6).map(float), min_size=2, max_size=6)

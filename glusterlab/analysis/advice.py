@@ -17,7 +17,7 @@ from glusterlab.analysis.capacity import dense_rule
 from glusterlab.analysis.select import BACKING_LABELS, select
 from glusterlab.analysis.sizing import Request, Sizing, size_block
 from glusterlab.errors import DataError
-from glusterlab.stats import MIN_SAMPLES, Estimate, contrast_interval
+from glusterlab.stats import MIN_SAMPLES, TWO_GROUPS, Estimate, contrast_interval, two_groups
 
 if TYPE_CHECKING:
     from glusterlab.spec.cluster import Cluster
@@ -142,6 +142,8 @@ def _derive(measured: Sequence[_Candidate], wanted: tuple[str, str, str], *, by_
         return row | {"why": "the published layout was not measured with these operations, or has no price"}
     if not taking_part:
         return row | {"why": "no measured layout makes a legal pool of this size"}
+    if apart := [one for one in taking_part if any(map(two_groups, one.groups))]:
+        return row | {"verdict": "insufficient n", "n": n, "why": f"{TWO_GROUPS}: {_names(apart)}"}
     if n < MIN_SAMPLES:
         few = "; ".join(f"{one.block.series} {one.n}" for one in taking_part if one.n < MIN_SAMPLES)
         return row | {"verdict": "insufficient n", "n": n, "why": f"samples: {few}"}

@@ -38,9 +38,10 @@ RULE_OF_THUMB = (
 class Block:
     """One layout as it was measured, on a number of equal servers.
 
-    ``mean``, ``low`` and ``high`` (95 % interval, NaN below `MIN_SAMPLES`) and ``values`` are of the measured pool at
-    full size, ``scale`` times what was measured, at the best number of ``workers``. ``server``: its name in the price
-    list, else its model in the cluster, or empty; ``guessed``: found on the list by its number of disks alone.
+    ``mean``, ``low`` and ``high`` (95 % interval, NaN below `MIN_SAMPLES`; of two groups the mean, too) and ``values``
+    are of the measured pool at full size, ``scale`` times what was measured, at the best number of ``workers``.
+    ``server``: its name in the price list, else its model in the cluster, or empty; ``guessed``: found on the list by
+    its number of disks alone.
     ``disk_bytes``: of the disks that would be bought; ``cost_problem``: why a price list has no cost.
     """
 

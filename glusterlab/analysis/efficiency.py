@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from glusterlab.analysis.select import WHOLE_TIME, same_size, select, split_values, summarise
+from glusterlab.analysis.select import WHOLE_TIME, levels, same_size, select, split_values, summarise
 from glusterlab.stats import MIN_SAMPLES, Estimate, ratio_interval
 
 if TYPE_CHECKING:
@@ -21,7 +21,10 @@ SATURATION_GAIN = 0.10
 """A volume counts as saturated where more workers gain no more than this share."""
 
 GROUP = ["series", "tool", "operation", "nominal_file_size_bytes"]
-_NUMBERS = ["mean", "low", "high", "median", "median_low", "median_high", *WHOLE_TIME]
+_NUMBERS = [
+    *("mean", "low", "high", "group_low", "group_high", "median", "median_low", "median_high"),
+    *WHOLE_TIME,
+]
 
 
 def with_full_size(summary: pd.DataFrame) -> pd.DataFrame:
@@ -59,7 +62,7 @@ def best_workers(summary: pd.DataFrame) -> pd.DataFrame:
     enough = summary["n"] >= MIN_SAMPLES
     any_enough = enough.groupby([summary[name] for name in GROUP], observed=True).transform("any")
     candidates = summary[enough | ~any_enough]
-    rows = candidates.groupby(GROUP, observed=True, sort=False)["mean"].idxmax()
+    rows = candidates.assign(_level=levels(candidates)).groupby(GROUP, observed=True, sort=False)["_level"].idxmax()
     return summary.loc[rows].reset_index(drop=True)
 
 
@@ -74,16 +77,17 @@ def saturation_points(summary: pd.DataFrame, gain: float = SATURATION_GAIN) -> p
     """Where each curve over workers stops rising, by its means.
 
     The saturation point is the fewest workers that no larger measured count beats by more than the share `gain`. When
-    that is the largest count itself, none was seen, and of a curve with a point of fewer than `MIN_SAMPLES` samples
-    neither is said. `GROUP`, ``saturation_workers`` (NaN where not seen), ``still_rising`` (at the right end),
-    ``most_workers``, ``best_workers``, ``points`` and ``n`` (smallest of the curve).
+    that is the largest count itself, none was seen, and of a curve with a point of fewer than `MIN_SAMPLES` samples, or
+    of two groups of them, neither is said. `GROUP`, ``saturation_workers`` (NaN where not seen), ``still_rising`` (at
+    the right end), ``most_workers``, ``best_workers``, ``points`` and ``n`` (smallest of the curve).
     """
     records: list[tuple[object, ...]] = []
     for names, rows in summary.groupby(GROUP, observed=True, sort=False):
-        workers, means = (rows[name].to_numpy(dtype=float) for name in ("workers", "mean"))
+        workers, means = rows["workers"].to_numpy(dtype=float), levels(rows).to_numpy()
         point, most, n = saturation_point(workers, means, gain), int(workers.max()), int(rows["n"].min())
-        seen = math.nan if point == most or n < MIN_SAMPLES else point
-        rising = point == most and n >= MIN_SAMPLES and len(rows) > 1
+        known = n >= MIN_SAMPLES and bool(rows["mean"].notna().all())
+        seen = point if known and point != most else math.nan
+        rising = known and point == most and len(rows) > 1
         best = int(workers[means == means.max()].min())
         records.append((*names, seen, rising, most, best, len(rows), n))
     found = ["saturation_workers", "still_rising", "most_workers", "best_workers", "points", "n"]

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from glusterlab.analysis.efficiency import compare_rows
-from glusterlab.analysis.select import DIRECTIONS, operation_rank, same_size
+from glusterlab.analysis.select import DIRECTIONS, levels, operation_rank, same_size
 
 if TYPE_CHECKING:
     from glusterlab.spec.claims import Claim, Claims
 
 RATIO = ["ratio", "ratio_low", "ratio_high", "ratio_n", "ratio_to", "ratio_to_workers", "ratio_whole"]
 """Columns that tell a ratio: of the row to the series ``ratio_to`` at ``ratio_to_workers`` workers; ``ratio_n`` is the
-smaller number of samples. Below three ``ratio_low`` and ``ratio_high`` are NaN; without a counterpart all are.
-``ratio_whole`` is that of the same cells' rates over the whole time."""
+smaller number of samples. Below three ``ratio_low`` and ``ratio_high`` are NaN, of two groups ``ratio``, too; without a
+counterpart all are, and ``ratio_to`` is empty. ``ratio_whole`` is that of the same cells' rates over the whole time."""
 
 
 def on_servers(samples: pd.DataFrame, servers: Collection[str], role: str) -> pd.DataFrame:
@@ -62,16 +62,17 @@ def server_advantage(
     cell = ["operation", "nominal_file_size_bytes", "access", "scale"]
     first, second, *_ = [*servers, "", ""]
     rows = table[models.isin([first, second]) & (models != "")]
-    best = rows.loc[rows.groupby([*cell, "server_model"], observed=True)["mean"].idxmax()]
+    rows = rows.assign(_level=levels(rows))
+    best = rows.loc[rows.groupby([*cell, "server_model"], observed=True)["_level"].idxmax()]
     best = best.assign(
         _second=best["server_model"].astype(str) == second, _order=best["operation"].map(operation_rank)
     ).sort_values(["_order", *cell, "_second"], ignore_index=True)
     others = {tuple(row[cell]): row for _, row in best[best["_second"]].iterrows()}
     counterparts = [None if row["_second"] else others.get(tuple(row[cell])) for _, row in best.iterrows()]
-    compared = _with_ratios(best, counterparts).drop(columns=["_second", "_order"])
+    compared = _with_ratios(best, counterparts).drop(columns=["_second", "_order", "_level"])
     stated = [math.nan if row["ratio_to"] == "" else _stated_for(row, published) for _, row in compared.iterrows()]
     compared = compared.assign(published_ratio=pd.Series(stated, compared.index, dtype=float))
-    return compared if compared["ratio"].notna().any() else compared.iloc[:0]
+    return compared if (compared["ratio_to"] != "").any() else compared.iloc[:0]
 
 
 def _stated_for(row: pd.Series, published: pd.DataFrame | None) -> float:
@@ -139,4 +140,4 @@ def read_write_gap(table: pd.DataFrame) -> pd.DataFrame:
     compared = _with_ratios(reads, counterparts).assign(
         published_ratio=reads["published"].astype(float) / pd.Series(stated, reads.index, dtype=float)
     )
-    return compared[compared["ratio"].notna()].reset_index(drop=True)
+    return compared[compared["ratio_to"] != ""].reset_index(drop=True)

@@ -22,7 +22,7 @@ import pandas as pd
 from scipy import special
 
 from glusterlab.analysis.efficiency import GROUP
-from glusterlab.stats import LEVEL, MIN_SAMPLES
+from glusterlab.stats import LEVEL, MIN_SAMPLES, TWO_GROUPS, two_groups
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -128,6 +128,9 @@ def fit_scaling(workers: Iterable[float], throughput: Iterable[float]) -> pd.Dat
     if len(counts) < LEAST_COUNTS:
         some = f"{len(counts)} worker count{'' if len(counts) == 1 else 's'}"
         why = f"{some}; the law has three parameters and needs {LEAST_COUNTS} counts"
+        return table.assign(refusal=why, peak_note=why)
+    if apart := [f"{count:g}" for count, values in samples.groupby("workers")["throughput"] if two_groups(values)]:
+        why = f"{TWO_GROUPS} at {', '.join(apart)} workers"
         return table.assign(refusal=why, peak_note=why)
     best = _least_squares(counts, np.exp(means)[np.newaxis])[0]
     fitted = np.log(usl(counts, *best))

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from glusterlab.errors import DataError
-from glusterlab.stats import mean_interval, median_interval
+from glusterlab.stats import LEAST_SPLIT, NOT_NEGATIVE, SHARE, mean_interval, median_interval
 from glusterlab.tools import directions
 from glusterlab.tools.records import WHOLE
 from glusterlab.units import format_size
@@ -29,8 +29,15 @@ BACKING_LABELS = {"raid6": "RAID 6", "raid0": "RAID 0", "jbod": "JBOD", "nvme": 
 POINT = ["series", "operation", "nominal_file_size_bytes", "workers"]
 """Columns that say which point of a figure a row of a summary is."""
 
-ESTIMATES = ["quantity", "n", "mean", "low", "high", "interval", "median", "median_low", "median_high"]
-"""What `summarise` computes, in the unit that ``quantity`` names; ``low`` to ``high`` is the mean's 95 % interval."""
+ESTIMATES = [
+    *("quantity", "n", "mean", "low", "high", "interval"),
+    *("groups", "group_low", "group_high", "median", "median_low", "median_high"),
+]
+"""What `summarise` computes, in the unit that ``quantity`` names; ``low`` to ``high`` is the mean's 95 % interval.
+
+``groups``: 2 where samples lie in two groups, with the centres ``group_low`` and ``group_high`` and no mean; 1 where
+one group explains them; 0 where samples are too few to tell.
+"""
 
 IDENTITY = [
     *("layout", "type", "geometry", "backing", "kind", "server_model", "access", "tool"),
@@ -173,17 +180,24 @@ def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
     described = known.drop_duplicates("cell_id")[POINT + IDENTITY].to_dict("records")
     cells = {row["cell_id"]: row for row in described}
     records: list[dict[Any, Any]] = []
+    within = SHARE if quantity.endswith("_fraction") else NOT_NEGATIVE
     for cell, rows in known.groupby("cell_id", observed=True, sort=True)[["sample", quantity, *columns]]:
-        mean, median = mean_interval(rows[quantity]), median_interval(rows[quantity])
-        means = mean.n, mean.centre, mean.low, mean.high, mean.method
+        mean, median = mean_interval(rows[quantity], within=within), median_interval(rows[quantity])
+        groups = 2 if mean.groups else int(mean.n >= LEAST_SPLIT)
+        means = mean.n, mean.centre, mean.low, mean.high, mean.method, groups, *(mean.groups or (math.nan, math.nan))
         estimates = quantity, *means, median.centre, median.low, median.high, *trace(rows, quantity)
         found = dict(zip(ESTIMATES + TRACE, estimates, strict=True))
         for column in columns:
-            whole = mean_interval(rows[column] if rows[column].notna().all() else ())
+            whole = mean_interval(rows[column] if rows[column].notna().all() else (), within=within)
             found |= dict(zip(WHOLE_TIME, (whole.centre, whole.low, whole.high), strict=True))
         records.append(cells[cell] | found)
     summary = pd.DataFrame.from_records(records, columns=SUMMARY + WHOLE_TIME * len(columns))
     return by_operation(summary, "nominal_file_size_bytes", "series", "workers")
+
+
+def levels(summary: pd.DataFrame, *, lowest: bool = False) -> pd.Series:
+    """What cells are chosen by: means, and of two groups the higher (`lowest`: the lower) centre, to pass none over."""
+    return summary["mean"].astype(float).fillna(summary["group_low" if lowest else "group_high"].astype(float))
 
 
 def trace(rows: pd.DataFrame, quantity: str) -> tuple[str, str]:

@@ -26,7 +26,7 @@ from glusterlab.analysis.select import same_size, select, valid_samples
 from glusterlab.analysis.words import interval_text
 from glusterlab.errors import DataError, UsageError
 from glusterlab.spec.fields import suggest
-from glusterlab.stats import MIN_SAMPLES
+from glusterlab.stats import MIN_SAMPLES, TWO_GROUPS
 from glusterlab.tools import counts_files, directions, volume_tools
 from glusterlab.units import format_size, parse_capacity, parse_rate, parse_size, short_number
 
@@ -334,6 +334,8 @@ def _problem(block: Block, request: Request, per_server: float) -> str:
         return block.capacity_problem
     if request.rate is None:
         return ""
+    if math.isnan(block.mean):
+        return f"insufficient n: {TWO_GROUPS}, and no mean stands for them"
     if request.by == "lower" and block.n < MIN_SAMPLES:
         return f"insufficient n: {block.n} valid of the {MIN_SAMPLES} samples that the lower end of an interval needs"
     if not per_server > 0:

@@ -206,7 +206,7 @@ def _notes(answer: Answer) -> Iterator[str]:
     shares = [
         f"{one.block.series} {percent(one.block.mean / one.block.servers / one.bound_rate)}"
         for one in sized
-        if one.bound_rate is not None
+        if one.bound_rate is not None and not math.isnan(one.block.mean)
     ]
     if shares:
         yield f"Measured share of what a server's link and disks allow, by the means: {'; '.join(shares)}."

@@ -144,7 +144,9 @@ def _rows(status: CampaignStatus) -> list[dict[str, str]]:
     """A row per cell; columns that would be empty in every row are left out."""
 
     def half_width(interval: Interval) -> str:
-        return f"n = {interval.estimate.n}" if interval.half_width is None else f"± {percent(interval.half_width)}"
+        if interval.half_width is not None:
+            return f"± {percent(interval.half_width)}"
+        return "two groups" if interval.estimate.groups else f"n = {interval.estimate.n}"
 
     rows = [
         {
@@ -238,8 +240,8 @@ def _interval_json(interval: Interval | None) -> dict[str, Any] | None:
     estimate, known = interval.estimate, interval.half_width is not None
     return {
         **picked(interval, "quantity", "half_width"),
-        **picked(estimate, "n", "method"),
-        "mean": estimate.centre,
+        **picked(estimate, "n", "method", "groups"),
+        "mean": None if estimate.groups else estimate.centre,
         "low": estimate.low if known else None,
         "high": estimate.high if known else None,
     }

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from glusterlab.stats import INSUFFICIENT
+from glusterlab.stats import INSUFFICIENT, TWO_GROUPS
 from glusterlab.units import format_size, short_number
 
 MAX_ROWS = 24
@@ -129,12 +129,12 @@ _NAMES = {"series": "layout", "nominal_file_size_bytes": "file size"}
 def readable(table: pd.DataFrame, unit: str = "", factor: float = 1.0) -> pd.DataFrame:
     """A table for people: an estimate and its 95 % interval in one cell, numbers with three digits, units in the head.
 
-    A column ``x`` takes ``x_low`` and ``x_high`` (``mean`` takes ``low`` and ``high``) into its cells; its suffix is
-    its unit. Columns of a summary have none: they are times `factor`, in `unit`.
+    A column ``x`` takes ``x_low`` and ``x_high`` (``mean`` takes ``low``, ``high`` and the centres of two groups) into
+    its cells; its suffix is its unit. Columns of a summary have none: they are times `factor`, in `unit`.
     """
     columns: dict[str, object] = {}
     for name in table.columns:
-        if not any(name in _ends(str(other)) for other in table.columns):
+        if not any(name in (*_ends(str(other)), *_groups(str(other))) for other in table.columns):
             label, values = _column(str(name), table, unit, factor)
             columns[label] = values
     return pd.DataFrame(columns, index=table.index)
@@ -146,6 +146,10 @@ _SUMMARY = ("mean", "median", "limit", "published", "full_size_mean")
 def _ends(name: str) -> tuple[str, str]:
     stem = name.removesuffix("mean") if name.endswith("mean") else f"{name}_"
     return f"{stem}low", f"{stem}high"
+
+
+def _groups(name: str) -> tuple[str, ...]:
+    return ("group_low", "group_high") if name == "mean" else ()
 
 
 def _column(name: str, table: pd.DataFrame, unit: str, factor: float) -> tuple[str, list[object]]:
@@ -177,6 +181,10 @@ def _column(name: str, table: pd.DataFrame, unit: str, factor: float) -> tuple[s
             cell and f"{cell} ({INSUFFICIENT if math.isnan(a + b) else f'{form(a * by)} to {form(b * by)}'})"
             for cell, a, b in zip(cells, low, high, strict=True)
         ]
+    if name == "mean" and "group_low" in table:
+        centres = [["" if math.isnan(each) else form(each * by) for each in table[of]] for of in _groups(name)]
+        apart = [f"{low} and {high} ({TWO_GROUPS})" if low else "" for low, high in zip(*centres, strict=True)]
+        cells = [cell or groups for cell, groups in zip(cells, apart, strict=True)]
     return label, cells
 
 

@@ -83,9 +83,11 @@ def draw_sizes(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: float) 
         rows = rows.sort_values("nominal_file_size_bytes")
         style = row_style(rows.iloc[0])
         places = sizes.places(rows)
-        for at, values in zip(places, rows["values"], strict=True):
-            samples = split_values(values, factor)
-            marks.sample_dots(axes, at + _DOT_SHIFT * sizes.length, samples, style.colour, alpha=0.6, size=4.5)
+        for at, values, mean in zip(places, rows["values"], rows["mean"], strict=True):
+            alone = mean != mean
+            beside = at if alone else at + _DOT_SHIFT * sizes.length
+            look = {"alone": alone, "alpha": 0.6, "markersize": 4.5}
+            marks.sample_dots(axes, beside, split_values(values, factor), style.colour, **look)
         axes.vlines(places, rows["low"] * factor, rows["high"] * factor, color=style.colour, linewidth=1.1)
         marks.whole_time(axes, places, rows, factor)
         line = sizes.line(rows, rows["mean"] * factor)

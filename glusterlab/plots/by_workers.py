@@ -118,8 +118,11 @@ def spread(wanted: list[float], step: float, lowest: float, highest: float) -> l
 
 def _name_lines(axes: Axes, named: list[tuple[Line2D, str]], top: float, height_in: float) -> None:
     """Names of the lines to the right of their ends, as far apart as they are high; darker, to be read on white."""
-    ordered = sorted(named, key=lambda each: float(np.asarray(each[0].get_ydata())[-1]))
-    wanted = [float(np.asarray(line.get_ydata())[-1]) for line, _ in ordered]
+    heights = [marks.line_end(line)[1] for line, _ in named]
+    # a series without a mean has its name at the middle of the axis
+    heights = [top / 2 if math.isnan(height) else height for height in heights]
+    ordered = [named[n] for n in np.argsort(heights, kind="stable")]
+    wanted = sorted(heights)
     lines = max((text.count("\n") + 1 for _, text in ordered), default=1)
     step = top * _LINE_IN * lines / height_in * _SPACING
     ends = [float(np.asarray(line.get_xdata())[-1]) for line, _ in ordered]

@@ -16,7 +16,7 @@ from glusterlab.analysis.words import worker_count
 from glusterlab.plots import marks
 from glusterlab.plots.marks import Mark
 from glusterlab.plots.style import GREY, INK, PALE, Frame, n_words, scale_model
-from glusterlab.stats import INSUFFICIENT
+from glusterlab.stats import INSUFFICIENT, TWO_GROUPS
 from glusterlab.units import format_size, short_number
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _draw_ratios(axes: Axes, rows: pd.DataFrame, rule: Rule, limits: tuple[float
         marks.ratio_in_row(axes, place, ratio, interval, MARKS[str(row["verdict"])], limits)
         size = format_size(int(row["nominal_file_size_bytes"]))
         names.append(f"{row['operation']} {size}, {row['series']}, {worker_count(row['workers'])}")
-        texts.append(f"{change_text(ratio)}, n = {n_text(row)}")
+        texts.append(f"{TWO_GROUPS if math.isnan(ratio) else change_text(ratio)}, n = {n_text(row)}")
     marks.rows_axis(axes, names, top=-0.6, below=0.4, size=7)
     marks.right_names(axes, texts)
 
@@ -103,7 +103,7 @@ def draw_forest(frame: Frame, table: pd.DataFrame, rule: Rule) -> None:
 
 
 def _bar_text(row: pd.Series, value: float) -> str:
-    text = short_number(value)
+    text = TWO_GROUPS if math.isnan(value) else short_number(value)
     if math.isnan(float(row["ratio"])):
         return text
     text += f"   {change_text(float(row['ratio']))}"
@@ -130,7 +130,11 @@ def draw_bars(axes: Axes, table: pd.DataFrame, factor: float) -> None:
                 axes.hlines(place, row["low"] * factor, row["high"] * factor, color=INK, linewidth=1.1, zorder=4)
             values = [each * factor for each in split_values(row["values"])]
             axes.plot(values, [place] * len(values), "|", color=INK, markersize=4, markeredgewidth=0.6, zorder=3)
-            end = max(value, *values, 0 if math.isnan(float(row["high"])) else float(row["high"]) * factor)
+            end = max(
+                *values,
+                0 if math.isnan(value) else value,
+                0 if math.isnan(float(row["high"])) else float(row["high"]) * factor,
+            )
             marks.words(axes, _bar_text(row, value), (end, place), (4, 0), **beside)
             ticks.append(place)
             names.append(str(row["release"]))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -31,10 +32,30 @@ def interval_on_bar(axes: Axes, place: float, low: float, high: float) -> None:
 
 
 def sample_dots(
-    axes: Axes, at: float, values: Sequence[float], colour: str, *, alpha: float = 0.35, size: float = 4
+    axes: Axes,
+    at: float,
+    values: Sequence[float],
+    colour: str,
+    *,
+    alone: bool = False,
+    across: bool = False,
+    **look: Any,
 ) -> None:
-    """The samples of a point of a curve, at one place of the x axis."""
-    axes.plot([at] * len(values), values, ".", color=colour, alpha=alpha, markersize=size, markeredgewidth=0)
+    """The samples of a point at one place: pale beside its mean, full where none stands for them (`alone`).
+
+    `across`: the place is one of the y axis.
+    """
+    places = [at] * len(values)
+    shape: dict[str, Any] = {
+        "marker": ".",
+        "color": colour,
+        "markeredgewidth": 0,
+        "alpha": 0.35,
+        "markersize": 4,
+    } | look
+    if alone:
+        shape |= {"alpha": 0.9, "markersize": 7}
+    axes.plot(*((values, places) if across else (places, values)), linestyle="none", **shape)
 
 
 def diamond(
@@ -53,20 +74,32 @@ def whole_time(axes: Axes, places: Sequence[float], rows: pd.DataFrame, factor: 
         axes.plot(*points, shape, color=colour if along == "y" else INK, alpha=0.7, ms=7, mew=0.8, zorder=2.6)
 
 
-def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = False, dots: bool = True) -> Line2D:
-    """One series of a summary over workers: mean, 95 % interval, and each sample as a small dot beside it."""
+def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = False) -> Line2D:
+    """One series of a summary over workers: mean, 95 % interval, and each sample as a small dot beside it.
+
+    Of two groups of samples there are dots alone, and the line has a gap.
+    """
     rows = rows.sort_values("workers")
     style = row_style(rows.iloc[0])
     workers = rows["workers"].astype(float).to_numpy()
     mean, low, high = (rows[name].astype(float).to_numpy() * factor for name in ("mean", "low", "high"))
-    if dots:
-        for count, values in zip(workers, rows["values"], strict=True):
-            sample_dots(axes, float(count) * 1.07, split_values(values, factor), style.colour)
+    for count, values, of in zip(workers, rows["values"], mean, strict=True):
+        alone = math.isnan(of)
+        sample_dots(
+            axes, float(count if alone else count * 1.07), split_values(values, factor), style.colour, alone=alone
+        )
     axes.vlines(workers, low, high, color=style.colour, linewidth=1.0, alpha=0.8)
     whole_time(axes, list(workers), rows, factor)
     name, dashes, face = str(rows["series"].iloc[0]), "--" if hollow else "-", "white" if hollow else style.colour
     (drawn,) = axes.plot(workers, mean, color=style.colour, marker=style.marker, ls=dashes, mfc=face, label=name)
     return drawn
+
+
+def line_end(drawn: Line2D) -> tuple[float, float]:
+    """Where a line ends, to the right of its gaps; NaN where it has no point."""
+    x, y = np.asarray(drawn.get_xdata(), dtype=float), np.asarray(drawn.get_ydata(), dtype=float)
+    known = np.flatnonzero(np.isfinite(y))
+    return (float(x[known[-1]]), float(y[known[-1]])) if known.size else (math.nan, math.nan)
 
 
 def ring(
@@ -146,7 +179,9 @@ class Mark:
 def ratio_in_row(
     axes: Axes, place: float, ratio: float, interval: tuple[float, float], mark: Mark, limits: tuple[float, float]
 ) -> None:
-    """A ratio with its interval; what lies beyond the ends of the axis has an arrow."""
+    """A ratio with its interval; what lies beyond the ends of the axis has an arrow. Nothing for NaN."""
+    if math.isnan(ratio):
+        return
     least, most = limits
     low, high = interval
     if low < most and high > least:

@@ -21,16 +21,24 @@ ANY_LAYOUT = "published, for any layout"
 def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | None = None) -> None:
     """A bar per row of `efficiency`: mean, 95 % interval, samples as circles, the published number."""
     for place, row in enumerate(rows.to_dict("records")):
-        marks.bar(axes, place, row["mean"] * factor, row_style(row))
-        values = split_values(row["values"], factor)
-        axes.plot(values, [place] * len(values), "o", ms=2.6, mfc="white", mec=INK, mew=0.5, zorder=3)
+        style, values, alone = row_style(row), split_values(row["values"], factor), row["mean"] != row["mean"]
+        if not alone:
+            marks.bar(axes, place, row["mean"] * factor, style)
+        look = {} if alone else {"marker": "o", "markersize": 2.6, "markerfacecolor": "white", "markeredgewidth": 0.5}
+        marks.sample_dots(
+            axes, place, values, style.colour if alone else INK, alone=alone, across=True, alpha=1, zorder=3, **look
+        )
         marks.interval_on_bar(axes, place, row["low"] * factor, row["high"] * factor)
         stated = row["published"] * factor / row["scale"]
         if stated == stated:
             marks.diamond(axes, stated, place, zorder=4)
             marks.words(axes, "published", (stated, place), (-4, 8), ha="left", bbox=marks.behind(), zorder=5)
         text = short_number(row["mean"] * factor)
-        if row["scale"] != 1:
+        if alone:
+            text = (
+                f"two groups, {' and '.join(short_number(row[name] * factor) for name in ('group_low', 'group_high'))}"
+            )
+        elif row["scale"] != 1:
             text += f"  (× {row['scale']:g}: {short_number(row['full_size_mean'] * factor)})"
         marks.words_at_right(
             axes, place, f"{text}, {worker_count(row['workers'])}" + f" {RISING}" * row["still_rising"]

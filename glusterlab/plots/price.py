@@ -14,6 +14,7 @@ from glusterlab.analysis.words import worker_count
 from glusterlab.plots import marks
 from glusterlab.plots.per_disk import RISING
 from glusterlab.plots.style import GREY, INK, Frame, interval_words, layout_key, row_style
+from glusterlab.stats import TWO_GROUPS
 from glusterlab.units import short_number
 
 RISES = f"{RISING}: it still rose at the most workers that were measured, so that this layout may do more."
@@ -54,13 +55,19 @@ def draw_per_cost(figure: Frame, table: pd.DataFrame, *, what: str, notice: str,
     operations = operations_of(drawn)
     panels = [drawn[drawn["operation"].astype(str) == operation] for operation in operations]
     others = drawn[drawn["series"] != drawn["reference"]].rename(columns={"low": "_", "relative_low": "low"})
-    intervals = interval_words(others, "of the ratio") if len(others) else "none, nothing to compare"
+    apart = [f"{row['operation']}, {row['series']}" for row in table.query("groups == 2").to_dict("records")]
+    intervals = (
+        interval_words(others.drop(columns="groups", errors="ignore"), "of the ratio")
+        if len(others)
+        else "none, nothing to compare"
+    )
     pools = "of equal usable capacity" if equal_capacity else "as measured"
     figure.rows = drawn
     figure.subtitle = [
         f"Ratio to {drawn['reference'].iloc[0]}. Line: {intervals}; a price is exact and adds none.",
         f"Beside a bar: ratio = {what} / cost of pools {pools}, both relative; and the number of workers.",
         f"At {counts_words(map(worker_counts, drawn['measured_workers']))}.",
+        *([f"No ratio, {TWO_GROUPS}: {'; '.join(apart)}."] if apart else []),
         *([RISES] if drawn["still_rising"].astype(bool).any() else []),
         notice,
     ]

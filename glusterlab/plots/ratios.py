@@ -14,7 +14,7 @@ from glusterlab.plots import marks
 from glusterlab.plots.by_file_size import SizeAxis
 from glusterlab.plots.per_disk import BAR_IN, PANEL_IN, bars_note, draw_bars, right_end
 from glusterlab.plots.style import GREY, INK, Frame, access_style, comparable, interval_words, layout_key, row_style
-from glusterlab.stats import INSUFFICIENT, MIN_SAMPLES
+from glusterlab.stats import INSUFFICIENT, MIN_SAMPLES, TWO_GROUPS
 
 RATIO_IN = 0.30
 
@@ -27,6 +27,8 @@ def _names(rows: pd.DataFrame, *columns: str) -> list[str]:
 
 
 def _ratio_text(row: pd.Series) -> str:
+    if math.isnan(row["ratio"]):
+        return TWO_GROUPS
     if math.isnan(row["ratio_low"]):
         return f"{INSUFFICIENT} (n = {row['ratio_n']:.0f})"
     holds = ", holds 1" if row["ratio_low"] <= 1 <= row["ratio_high"] else ""
@@ -55,7 +57,7 @@ def draw_ratios(axes: Axes, rows: pd.DataFrame) -> None:
 def draw_server_advantage(figure: Frame, table: pd.DataFrame, *, unit: str, factor: float) -> None:
     """Per disk on standard and dense servers (`server_advantage`), and below the ratio of the two."""
     operations = operations_of(table)
-    ratios = table[table["ratio"].notna()]
+    ratios = table[table["ratio_to"] != ""]
     shown = comparable(table)
     panels = [shown.table[shown.table["operation"].astype(str) == operation] for operation in operations]
     heights = [*(len(rows) * BAR_IN for rows in panels), len(ratios) * RATIO_IN + 0.16]
@@ -82,7 +84,7 @@ def draw_server_advantage(figure: Frame, table: pd.DataFrame, *, unit: str, fact
 
 def draw_gap(figure: Frame, table: pd.DataFrame, sizes: list[int]) -> None:
     """How many times as fast each layout reads as it writes (`read_write_gap`), over file sizes (nominal, bytes)."""
-    shown = table.assign(low=table["ratio_low"])
+    shown = table.assign(low=table["ratio_low"]).drop(columns="groups", errors="ignore")
     figure.rows = table.assign(n=table["ratio_n"].astype(int))
     figure.key = layout_key(table)
     figure.subtitle = [
@@ -106,6 +108,8 @@ def draw_gap(figure: Frame, table: pd.DataFrame, sizes: list[int]) -> None:
         axes.vlines(places, rows["ratio_low"], rows["ratio_high"], color=style.colour, linewidth=1.1)
         axes.plot(*sizes_axis.line(rows, rows["ratio"]), color=style.colour, ls=other.get("linestyle", "-"), label=name)
         for at, value, low in zip(places, rows["ratio"], rows["ratio_low"], strict=True):
+            if math.isnan(value):
+                marks.words(axes, TWO_GROUPS, (at, 1), (0, 5), rotation=90, va="bottom", color=style.colour)
             face = "white" if other or math.isnan(low) else style.colour
             axes.plot([at], [value], style.marker, color=style.colour, markerfacecolor=face)
     axes.axhline(1, color=GREY, linewidth=0.8, zorder=1)

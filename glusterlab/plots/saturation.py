@@ -108,7 +108,7 @@ def _draw_panel(axes: Axes, summary: pd.DataFrame, panel: Panel) -> None:
     for number, quantity in enumerate(panel.quantities):
         rows = summary[(summary["role"] == panel.role) & (summary["quantity"] == quantity)]
         for _, series in rows.groupby("series", sort=True, observed=True):
-            line = marks.line(axes, series, panel.factor, hollow=number > 0, dots=False)
+            line = marks.line(axes, series, panel.factor, hollow=number > 0)
             if panel.peaks:
                 peak = series["peak"].astype(float) * panel.factor
                 axes.plot(series["workers"].astype(float), peak, "^", color=line.get_color(), markersize=4, alpha=0.55)
@@ -120,7 +120,7 @@ def draw_usage(figure: Frame, summary: pd.DataFrame, panels: tuple[Panel, ...], 
     operations = operations_of(summary)
     shown = tuple(panel for panel in panels if len(panel_rows(summary, (panel,))))
     figure.subtitle.append(
-        f"Mean over hosts, the measured part of each sample, and n samples; bar: {interval_words(summary)}."
+        f"Mean over hosts, the measured part of each sample, and n samples (dots); bar: {interval_words(summary)}."
     )
     if any(panel.role == "client" for panel in shown):
         figure.subtitle.append("Clients: those with a worker.")

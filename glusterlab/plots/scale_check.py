@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
+from glusterlab.analysis.select import split_values
 from glusterlab.analysis.testbed import BUSY
 from glusterlab.analysis.words import percent
 from glusterlab.plots import marks
@@ -61,7 +62,10 @@ def draw_scale_pairs(figure: Frame, table: pd.DataFrame, *, threshold: float = B
     left, right = figure.panels(1, 2, height=len(table) * 0.29 + 0.75, sharey=True)[0]
     _draw_ratios(left, table)
     rows = table.to_dict("records")
-    scales = [f"1:{row['slow_scale']:g} / 1:{row['fast_scale']:g}, n = {row['n']}" for row in rows]
+    scales = [
+        f"1:{row['slow_scale']:g} / 1:{row['fast_scale']:g}, n = {row['n']}" + ", two groups" * math.isnan(row["ratio"])
+        for row in rows
+    ]
     _rows(left, [f"{row['label']}\n{scale}" for row, scale in zip(rows, scales, strict=True)], size=6.5)
     for name, face in (("fast", INK), ("slow", "white")):
         right.plot(table[f"{name}_cpu"], range(len(table)), "o", mfc=face, mec=INK, ms=4.5)
@@ -93,6 +97,8 @@ def draw_machine_cpu(figure: Frame, table: pd.DataFrame, *, threshold: float = B
             areas = 6 + 26 * np.sqrt(cells["workers"].astype(float) / most)
             look: dict[str, Any] = {"marker": style.marker, "color": style.colour, "alpha": 0.85, "linewidth": 0}
             axes.scatter(cells["mean"], [at] * len(cells), s=areas, **look)
+            for values in cells.loc[cells["mean"].isna(), "values"]:
+                marks.sample_dots(axes, at, split_values(values), style.colour, alone=True, across=True)
             ends = cells.loc[cells["busiest"] > threshold, ["mean", "busiest"]].to_numpy().T
             axes.plot(ends, [at, at], color=style.colour, linewidth=1.0, marker="|", zorder=1)
     firsts = [rows.iloc[0] for rows in groups]

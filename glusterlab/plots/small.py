@@ -143,7 +143,8 @@ def draw_shares(figure: Frame, table: pd.DataFrame) -> None:
     for row in known.to_dict("records"):
         low, high = percent(float(row["share_low"])), percent(float(row["share_high"]))
         interval = f"n = {row['n']}" if math.isnan(row["share_low"]) else f"{low} to {high}"
-        texts.append(f"{percent(float(row['share']))} %{f' {ABOVE}' * bool(row['above_limit'])}\n{interval}")
+        share = f"{percent(float(row['share']))} %{f' {ABOVE}' * bool(row['above_limit'])}\n{interval}"
+        texts.append("two\ngroups" if math.isnan(row["share"]) else share)
     known = known.assign(text=texts, series=known["series"].astype(str))
     figure.rows = known
     figure.subtitle = [

@@ -25,7 +25,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from glusterlab.analysis.select import VIEWS, WHOLE_TIME, split_values
 from glusterlab.errors import DataError
-from glusterlab.stats import MIN_SAMPLES
+from glusterlab.stats import MIN_SAMPLES, TWO_GROUPS
 from glusterlab.units import format_size
 
 Grid = np.ndarray[tuple[int, int], np.dtype[np.object_]]
@@ -302,9 +302,11 @@ def access_style(row: Mapping[Any, Any] | pd.Series) -> dict[str, Any]:
 def interval_words(summary: pd.DataFrame, of: str = "(t)") -> str:
     """What the lines at the means of a summary (with ``low``) are, for the subtitle."""
     lacking = summary["low"].isna()
+    apart = summary["groups"] == 2 if "groups" in summary else lacking & False
+    alone = f"; dots alone: {TWO_GROUPS}, no mean stands for them" if apart.any() else ""
     if lacking.all():
-        return "no interval, insufficient n"
-    return f"95 % interval {of}{f' where n is {MIN_SAMPLES} or more' if lacking.any() else ''}"
+        return f"no interval, insufficient n{alone}"
+    return f"95 % interval {of}{f' where n is {MIN_SAMPLES} or more' if lacking[~apart].any() else ''}{alone}"
 
 
 def top_of(summary: pd.DataFrame, factor: float) -> float:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal
 from scipy import special
 
 from glusterlab.errors import ParseError
-from glusterlab.stats import LEVEL, Estimate, mean_interval
+from glusterlab.stats import LEVEL, NOT_NEGATIVE, Estimate, mean_interval
 from glusterlab.store.evidence import with_outputs
 from glusterlab.store.imported import read_sample
 from glusterlab.tools import runnable
@@ -66,15 +66,19 @@ class Interval:
         if not values:
             return None
         quantity = values[-1].quantity
-        return cls(quantity, mean_interval(each.value for each in values if each.quantity == quantity))
+        numbers = (each.value for each in values if each.quantity == quantity)
+        return cls(quantity, mean_interval(numbers, within=NOT_NEGATIVE))
 
     @property
     def mean(self) -> str:
-        return str(Measured(self.quantity, self.estimate.centre))
+        """In words; of two groups of samples both centres."""
+        return " and ".join(
+            str(Measured(self.quantity, each)) for each in self.estimate.groups or (self.estimate.centre,)
+        )
 
     @property
     def half_width(self) -> float | None:
-        """As a share of the mean; None without an interval, or with no mean above 0."""
+        """As a share of the mean; None without an interval, with no mean above 0, or in two groups, which have none."""
         if not self.estimate.has_interval or self.estimate.centre <= 0:
             return None
         return (self.estimate.high - self.estimate.centre) / self.estimate.centre

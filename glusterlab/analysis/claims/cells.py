@@ -17,6 +17,7 @@ import pandas as pd
 from glusterlab.analysis.efficiency import GROUP, divided, saturation_point
 from glusterlab.analysis.select import (
     SIZE_TOLERANCE,
+    levels,
     same_size,
     split_values,
     summarise,
@@ -360,13 +361,13 @@ def best_side(rows: pd.DataFrame, measure: Measure, unit: str, *, above: bool) -
     enough = rows[rows["n"] >= MIN_SAMPLES]
     candidates = rows if enough.empty else enough
     sign = 1 if measure.rate else -1
-    means = sign * candidates["mean"].astype(float) * candidates["factor"]
+    means = sign * levels(candidates, lowest=sign < 0) * candidates["factor"]
     best = candidates.iloc[int(means.to_numpy().argmax())]
     pairs = zip(candidates["values"], candidates["factor"], strict=True)
     values = [split_values(str(of), sign * factor) for of, factor in pairs]
     own = split_values(str(best["values"]), float(best["factor"]))
     curve = candidates[np.logical_and.reduce([candidates[name].to_numpy() == best[name] for name in GROUP])]
-    workers, heights = (curve[name].to_numpy(dtype=float) for name in ("workers", "mean"))
+    workers, heights = curve["workers"].to_numpy(dtype=float), levels(curve).to_numpy()
     last = measure.rate and len(curve) > 1 and best["workers"] == workers.max() and curve["n"].min() >= MIN_SAMPLES
     size = int(best["nominal_file_size_bytes"])
     return Side(

@@ -18,7 +18,7 @@ from glusterlab.analysis.claims.cells import Campaign, Comparison
 from glusterlab.analysis.claims.verdicts import VERDICTS, Band, Verdict, band_of, decide, repeats_needed
 from glusterlab.analysis.select import VIEWS
 from glusterlab.spec.claims import NEEDS, QUANTITIES, Claim, Claims, Quantity
-from glusterlab.stats import INSUFFICIENT, LEVEL, Estimate
+from glusterlab.stats import INSUFFICIENT, LEVEL, TWO_GROUPS, Estimate, two_groups
 from glusterlab.tools.records import WHOLE
 
 ClaimClass = Literal["ratio", "ordering", "absolute", "absolute on a scale model", "arithmetic", "fact"]
@@ -187,6 +187,9 @@ def _decide(claim: Claim, comparison: Comparison) -> tuple[Verdict, str]:
         return "not measured", comparison.missing
     if comparison.limit:
         return "model cannot tell", comparison.limit
+    if comparison.estimate.method == TWO_GROUPS:
+        sides = [side.label for side in comparison.sides if two_groups(side.values)]
+        return "insufficient n", f"{TWO_GROUPS}: {' / '.join(sides)}"
     band = band_of(claim)
     verdict, why = decide(band, comparison.estimate, comparison.strict, comparison.selected)
     below = claim.kind == "value" and comparison.estimate.high < band.low
@@ -267,7 +270,8 @@ def _largest(estimates: Sequence[Estimate]) -> Estimate:
     """The largest ratio; its interval holds the largest true one where each interval holds its own."""
     whole = all(estimate.has_interval for estimate in estimates)
     low, high = (max(getattr(each, end) for each in estimates) if whole else math.nan for end in ("low", "high"))
-    method = "largest ratio, log t" if whole else INSUFFICIENT
+    apart = any(one.method == TWO_GROUPS for one in estimates)
+    method = "largest ratio, log t" if whole else TWO_GROUPS if apart else INSUFFICIENT
     return Estimate(max(one.centre for one in estimates), low, high, min(one.n for one in estimates), method)
 
 

@@ -24,7 +24,7 @@ from glusterlab.analysis.select import DIRECTIONS
 from glusterlab.analysis.words import worker_count
 from glusterlab.spec.claims import NEEDS, Claim, Claims, TelemetryRule
 from glusterlab.spec.models import model_limits
-from glusterlab.stats import MIN_SAMPLES, Estimate
+from glusterlab.stats import MIN_SAMPLES, TWO_GROUPS, Estimate
 
 OPEN: Final = "inconclusive"
 """The answer where samples are too few, or limits do not compare."""
@@ -182,7 +182,8 @@ def _little_memory(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
     if ends.empty:
         return free if free.verdict != "reproduced" else _answer(free.why, free.n)
     waiting = ", ".join(
-        f"{float(row['mean']):.3g} in {row['operation']} at {worker_count(row['workers'])}"
+        f"{TWO_GROUPS if math.isnan(row['mean']) else format(row['mean'], '.3g')} in {row['operation']} at "
+        f"{worker_count(row['workers'])}"
         for row in ends.to_dict("records")
     )
     where = "on the whole machine" if evidence.testbed else "per server"
@@ -207,6 +208,8 @@ def _cpu_level(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
     row, stated = rows.iloc[-1], rule.value or math.nan
     low, centre, high = (float(row[name]) for name in ("low", "mean", "high"))
     found = Estimate(centre, low, high, int(row["n"]), "")
+    if math.isnan(centre):
+        return _answer(TWO_GROUPS, found.n)
     words = f"{100 * centre:.0f} % at {worker_count(row['workers'])}"
     if evidence.testbed:
         words = f"not comparable: all hosts share one machine, {words} of its CPUs busy, and CPUs are not scaled"
@@ -225,6 +228,8 @@ def _cpu_even(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
         rows = evidence.means(rule.curves, _CPU, direction)
         if len(rows) < 2:
             continue
+        if rows["mean"].isna().any():
+            return _answer(TWO_GROUPS, int(rows["n"].min()))
         least, most = rows.iloc[int(rows["mean"].argmin())], rows.iloc[int(rows["mean"].argmax())]
         words.append(
             f"{direction}s {100 * float(least['mean']):.1f} to {100 * float(most['mean']):.1f} %, from "
@@ -250,7 +255,10 @@ def _busier(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
         for study in (rule.curves, rule.than or "")
     )
     common = max(set(first.index) & set(second.index), default=None)
-    if common is None or math.isnan((ratio := compare_rows(first.loc[common], second.loc[common])).centre):
+    ratio = None if common is None else compare_rows(first.loc[common], second.loc[common])
+    if ratio is not None and ratio.method == TWO_GROUPS:
+        return _answer(TWO_GROUPS, ratio.n)
+    if common is None or ratio is None or math.isnan(ratio.centre):
         return _LACKING
     names = f"{first.loc[common, 'series']} over {second.loc[common, 'series']}"
     words = f"{names}, at {worker_count(common)}: {ratio.centre:.2f}"

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from glusterlab.spec.claims import Claim
-from glusterlab.stats import MIN_SAMPLES, Estimate, deciding_n
+from glusterlab.stats import MIN_SAMPLES, TWO_GROUPS, Estimate, deciding_n
 
 Verdict = Literal[
     "reproduced",
@@ -122,6 +122,8 @@ def decide(
     comparisons or worker counts; by default `estimate`.
     """
     against, shows = strict or estimate, selected or estimate
+    if estimate.method == TWO_GROUPS:
+        return "insufficient n", TWO_GROUPS
     if not estimate.has_interval:
         return "insufficient n", f"n = {estimate.n}: an interval needs 3 samples on each side"
     little = "; the ratio is less than 10 % away from 1" if band.directed and _ALIKE.holds(estimate.centre) else ""

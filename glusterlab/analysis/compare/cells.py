@@ -2,7 +2,8 @@
 
 1. Where both campaigns were measured in interleaved rounds (`glusterlab.analysis.compare.rounds`), ratio and test are
    those of Wilcoxon's signed-rank test of the ratios within rounds; else those of the rank-sum test.
-2. *Insufficient n*: so few samples that the test could never be significant (`glusterlab.stats.can_be_significant`).
+2. *Insufficient n*: so few samples that the test could never be significant (`glusterlab.stats.can_be_significant`),
+   or those of one campaign lie in two groups, and no ratio stands for them.
 3. *Equivalent within the margin*: the 90 % interval lies within the margin, which is two one-sided tests at 5 % each
    (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987) 657). 5 % allows 1 / 1.05 to 1.05.
 4. *Faster* or *slower*: the corrected p is below 0.05, and the 95 % interval leaves 1 out on that side.
@@ -27,6 +28,7 @@ from glusterlab.stats import (
     ALPHA,
     INSUFFICIENT,
     LEVEL,
+    TWO_GROUPS,
     Correction,
     Estimate,
     Test,
@@ -35,6 +37,7 @@ from glusterlab.stats import (
     least_n,
     least_p,
     rank_test,
+    two_groups,
 )
 
 Verdict = Literal["faster", "slower", "equivalent within the margin", "undecided", "insufficient n"]
@@ -113,18 +116,29 @@ class Pair:
         return self.reference[self.quantity].to_numpy(), self.other[self.quantity].to_numpy()
 
     @property
+    def apart(self) -> bool:
+        """Whether the samples of one campaign lie in two groups."""
+        return any(map(two_groups, self.values))
+
+    @property
     def test(self) -> Test:
         """The rank test that fits."""
         return "rank-sum" if self.rounds is None else "signed-rank"
 
     @property
     def least_p(self) -> float:
-        """The smallest p that so many samples can have; 1 where they are fewer than `LEAST_SAMPLES`."""
+        """The smallest p that so many samples can have; 1 of fewer than `LEAST_SAMPLES`, or of two groups."""
         n, m = len(self.reference), len(self.other)
-        return 1.0 if min(n, m) < LEAST_SAMPLES else least_p(self.test, n, m if self.rounds is None else None)
+        return (
+            1.0
+            if min(n, m) < LEAST_SAMPLES or self.apart
+            else least_p(self.test, n, m if self.rounds is None else None)
+        )
 
     def ratio(self, level: float = LEVEL) -> tuple[Estimate, float]:
         """Other over reference, and the two-sided p of 1."""
+        if self.apart:
+            return Estimate(math.nan, math.nan, math.nan, min(map(len, self.values)), TWO_GROUPS), 1.0
         estimate, p = rank_test(*self.values, paired=self.rounds is not None, level=level)
         if estimate.n < LEAST_SAMPLES:
             estimate = Estimate(estimate.centre, math.nan, math.nan, estimate.n, INSUFFICIENT)
@@ -216,7 +230,8 @@ def _tested(pairs: Sequence[Pair], rule: Rule) -> list[dict[str, object]]:
     ratios = [pair.ratio() for pair in pairs]
     testable = can_be_significant(least, rule.correction)
     after = iter(corrected([p for (_, p), can in zip(ratios, testable, strict=True) if can], rule.correction))
-    short = [pair.test for pair, can in zip(pairs, testable, strict=True) if not can]
+    # no number of samples is known that would help where they lie in two groups
+    short = [pair.test for pair, can in zip(pairs, testable, strict=True) if not can and not pair.apart]
     needed = least_n(short, [each for each, can in zip(least, testable, strict=True) if can], rule.correction)
     found: list[dict[str, object]] = []
     for pair, (ratio, p), can in zip(pairs, ratios, testable, strict=True):

@@ -15,7 +15,7 @@ import pandas as pd
 from glusterlab.analysis.compare.cells import QUANTITIES, pair_of
 from glusterlab.analysis.compare.power import needed_n
 from glusterlab.analysis.select import DIRECTIONS, operations_of, split_values, valid_samples
-from glusterlab.stats import Correction, median_interval
+from glusterlab.stats import TWO_GROUPS, Correction, Estimate, median_interval, two_groups
 from glusterlab.units import format_size
 
 AVERAGED = ["reference", "other", "group", "cells", "n", "rounds", "ratio", "low", "high", "interval"]
@@ -78,6 +78,7 @@ def averages(
     for label, samples in others.items():
         rows = table[table["other"] == label]
         theirs = valid_samples(samples)
+        apart = set(rows.loc[rows["interval"] == TWO_GROUPS, "cell_id"])
         quantities = dict(zip(rows["cell_id"], rows["quantity"], strict=True))
         for group, cells in _groups(rows).items():
             if len(cells) < 2:
@@ -86,6 +87,8 @@ def averages(
             if pair is None:
                 continue
             ratio, _ = pair.ratio()
+            if apart.intersection(cells):
+                ratio = Estimate(math.nan, math.nan, math.nan, ratio.n, TWO_GROUPS)
             rounds = 0 if pair.rounds is None else len(pair.reference)
             found = (ratio.n, rounds, ratio.centre, ratio.low, ratio.high, ratio.method)
             records.append((name, label, group, len(cells), *found))
@@ -96,7 +99,7 @@ def release_bars(table: pd.DataFrame) -> pd.DataFrame:
     """What each release reaches, of every layout, operation and file size at the reference's best worker count.
 
     From `compare_cells`; columns `BARS`, a row per release: the median of the samples that count, in the quantity's
-    unit, with its distribution-free 95 % interval from six samples on.
+    unit, with its distribution-free 95 % interval from six samples on; NaN of two groups.
     """
     if table.empty:
         return pd.DataFrame(columns=BARS)
@@ -113,7 +116,10 @@ def release_bars(table: pd.DataFrame) -> pd.DataFrame:
     found = [median_interval(split_values(values)) for values in bars["values"]]
     numbers = {"n": "n", "median": "centre", "low": "low", "high": "high"}
     columns = {name: [getattr(each, of) for each in found] for name, of in numbers.items()}
-    return bars.assign(**columns)[BARS].reset_index(drop=True)
+    apart = [two_groups(split_values(values)) is not None for values in bars["values"]]
+    bars = bars.assign(**columns)
+    bars.loc[apart, ["median", "low", "high"]] = math.nan
+    return bars[BARS].reset_index(drop=True)
 
 
 def scatter(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame] | None = None) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from glusterlab.analysis.compare.cells import EQUIVALENT, FASTER, SLOWER, VERDICTS, Rule
-from glusterlab.stats import INSUFFICIENT, least_n
+from glusterlab.stats import INSUFFICIENT, TWO_GROUPS, least_n
 
 SHORT = {EQUIVALENT: "equivalent"}
 """Verdicts as a narrow table has them; others as they are."""
@@ -94,10 +94,16 @@ def _by_campaign(table: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
 
 
 def least_lines(table: pd.DataFrame, rule: Rule) -> list[str]:
-    """How many samples the cells lack that have too few, a line per campaign; none where none lacks any."""
+    """How many samples the cells lack that have too few, and how many lie in two groups, by campaign; else none."""
     found = []
     for other, whole in _by_campaign(table):
         short = whole[whole["verdict"].astype(str) == INSUFFICIENT]
+        apart = short["interval"] == TWO_GROUPS
+        if apart.any():
+            found.append(
+                f"{other}: insufficient n, {_cells(int(apart.sum()))} with {TWO_GROUPS}: no ratio stands for them"
+            )
+        short = short[~apart]
         if short.empty:
             continue
         have = short[["n_reference", "n_other"]].min(axis=1)

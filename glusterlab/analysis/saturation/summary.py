@@ -15,7 +15,7 @@ from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
 from glusterlab.analysis.saturation.timeline import evened, timelines
 from glusterlab.analysis.saturation.verdict import THEN
 from glusterlab.analysis.select import IDENTITY, POINT, by_operation
-from glusterlab.stats import mean_interval
+from glusterlab.stats import SHARE, mean_interval
 
 BINDING = [
     *("quantity", "n", "state", "binding", "binds", "agree", "mean", "low", "high"),
@@ -74,7 +74,7 @@ def _together(rows: pd.DataFrame) -> dict[str, object]:
             "not_judged": "; ".join(dict.fromkeys(filter(None, "; ".join(rows["not_judged"]).split("; ")))),
         }
     same = rows[[vote == most for vote in votes]]
-    share = mean_interval(same["share"].astype(float))
+    share = mean_interval(same["share"].astype(float), within=SHARE)
     middle = same.sort_values(["share", "sample"], kind="stable").iloc[(len(same) - 1) // 2]
     orders = Counter(pair for pair, vote in zip(pairs, votes, strict=True) if vote == most)
     state, binding = max(sorted(orders), key=lambda pair: orders[pair])
