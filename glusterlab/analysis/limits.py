@@ -141,7 +141,7 @@ def limit_curves(
 
 
 def _cells(campaign: Campaign | None, cluster: Cluster | None) -> dict[str, Cell]:
-    return {} if campaign is None else {cell.id: cell for cell, _, _ in expand(campaign, cluster)}
+    return {} if campaign is None else {cell.id: cell for cell, *_ in expand(campaign, cluster)}
 
 
 def _bounds(

@@ -7,13 +7,13 @@ operation, file size and workers. Samples of different cells are never pooled.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
 from glusterlab.errors import DataError
-from glusterlab.stats import LEAST_SPLIT, NOT_NEGATIVE, SHARE, mean_interval, median_interval
+from glusterlab.stats import LEAST_SPLIT, NOT_NEGATIVE, SHARE, Estimate, mean_interval, median_interval
 from glusterlab.tools import directions
 from glusterlab.tools.records import WHOLE
 from glusterlab.units import format_size
@@ -180,19 +180,27 @@ def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
     described = known.drop_duplicates("cell_id")[POINT + IDENTITY].to_dict("records")
     cells = {row["cell_id"]: row for row in described}
     records: list[dict[Any, Any]] = []
-    within = SHARE if quantity.endswith("_fraction") else NOT_NEGATIVE
     for cell, rows in known.groupby("cell_id", observed=True, sort=True)[["sample", quantity, *columns]]:
-        mean, median = mean_interval(rows[quantity], within=within), median_interval(rows[quantity])
-        groups = 2 if mean.groups else int(mean.n >= LEAST_SPLIT)
-        means = mean.n, mean.centre, mean.low, mean.high, mean.method, groups, *(mean.groups or (math.nan, math.nan))
+        mean, median = interval_of(rows[quantity], quantity), median_interval(rows[quantity])
+        means = mean.n, mean.centre, mean.low, mean.high, mean.method, *groups_of(mean)
         estimates = quantity, *means, median.centre, median.low, median.high, *trace(rows, quantity)
         found = dict(zip(ESTIMATES + TRACE, estimates, strict=True))
         for column in columns:
-            whole = mean_interval(rows[column] if rows[column].notna().all() else (), within=within)
+            whole = interval_of(rows[column] if rows[column].notna().all() else (), quantity)
             found |= dict(zip(WHOLE_TIME, (whole.centre, whole.low, whole.high), strict=True))
         records.append(cells[cell] | found)
     summary = pd.DataFrame.from_records(records, columns=SUMMARY + WHOLE_TIME * len(columns))
     return by_operation(summary, "nominal_file_size_bytes", "series", "workers")
+
+
+def interval_of(values: Iterable[float], quantity: str) -> Estimate:
+    """The mean of samples with its interval, within what the quantity can be."""
+    return mean_interval(values, within=SHARE if quantity.endswith("_fraction") else NOT_NEGATIVE)
+
+
+def groups_of(mean: Estimate) -> tuple[int, float, float]:
+    """The columns ``groups``, ``group_low`` and ``group_high`` of a summary."""
+    return (2, *mean.groups) if mean.groups else (int(mean.n >= LEAST_SPLIT), math.nan, math.nan)
 
 
 def levels(summary: pd.DataFrame, *, lowest: bool = False) -> pd.Series:

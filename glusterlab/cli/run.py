@@ -251,13 +251,18 @@ def show_plan(
     campaign: Campaign, cluster_file: Path | None, plan: Plan, cost: Estimate | None, *, cells: bool, as_json: bool
 ) -> None:
     """A row per cell, or per group of cells; then the whole, and what is left out."""
-    heading = "time" if plan.repeats is None else "at most"
+    heading = "at most" if plan.rules else "time"
     if cells:
-        samples, right, fold = _counts(plan.counted), ("samples", "each"), "cell"
+        samples, fewest, right, fold = (
+            _counts(plan.counted),
+            _counts(each for each in plan.fewest if not each.warmup),
+            ("samples", "each"),
+            "cell",
+        )
         rows: list[dict[str, object]] = [
             {
                 "cell": cell.id,
-                "samples": _repeats(plan, samples[cell.id], 1),
+                "samples": _repeats(samples, fewest, [cell]),
                 "each": format_duration(cost.cells[cell.id].seconds) if cost else "",
             }
             for cell in plan.cells
@@ -271,10 +276,10 @@ def show_plan(
             lines.append(f"{layout.name}: {layout.type} {layout.geometry} on {layout.backing}{options}")
         lines.append("")
     lines.append(_total(campaign, plan, cost))
-    if plan.repeats is not None:
-        limits = f"{plan.repeats.least} to {plan.repeats.max} repeats"
-        target = percent(plan.repeats.half_width)
-        lines.append(f"a cell ends after {limits}, as soon as the 95 % interval of its mean is ± {target}")
+    for rule, count in plan.rules.items():
+        limits = f"{rule.least} to {rule.max} repeats"
+        which = "a cell ends" if count == len(plan.cells) else f"{count} of {count_of(len(plan.cells), 'cell')} end"
+        lines.append(f"{which} after {limits}, as soon as the 95 % interval of a mean is ± {percent(rule.half_width)}")
     lines += [*_left_out("excluded", plan.excluded), *_left_out("not runnable", plan.not_runnable)]
     lines += _unequal(plan)
     data = _plan_json(campaign, cluster_file, plan, cost) if as_json else None
@@ -305,15 +310,16 @@ def _counts(samples: Iterable[PlannedSample]) -> Counter[str]:
     return Counter(sample.cell.id for sample in samples)
 
 
-def _repeats(plan: Plan, most: int, cells: int) -> str:
+def _repeats(most: Counter[str], fewest: Counter[str], cells: Iterable[Cell]) -> str:
     """Repeats of some cells as a number, or as the fewest and the most."""
-    fewest = most if plan.repeats is None else plan.repeats.least * cells
-    return str(most) if fewest == most else f"{fewest}-{most}"
+    low, high = (sum(counts[cell.id] for cell in cells) for counts in (fewest, most))
+    return str(high) if low == high else f"{low}-{high}"
 
 
 def _group_rows(plan: Plan, cost: Estimate | None, heading: str) -> list[dict[str, object]]:
     """One row for all cells that differ in their workers alone."""
     samples, executed = _counts(plan.counted), _counts([*plan.counted, *plan.warmup])
+    fewest = _counts(each for each in plan.fewest if not each.warmup)
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in plan.cells:
         access = "" if cell.access == "native" else f" over {cell.access}"
@@ -324,7 +330,7 @@ def _group_rows(plan: Plan, cost: Estimate | None, heading: str) -> list[dict[st
             "layout": name,
             "workload": workload,
             "workers": " ".join(str(number) for number in sorted({cell.workers for cell in members})),
-            "samples": _repeats(plan, sum(samples[cell.id] for cell in members), len(members)),
+            "samples": _repeats(samples, fewest, members),
             heading: format_duration(sum(executed[cell.id] * cost.cells[cell.id].seconds for cell in members))
             if cost
             else "",

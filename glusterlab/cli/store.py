@@ -126,11 +126,11 @@ def show_status(status: CampaignStatus, *, as_json: bool, run: RunState | None =
         show(rows, False, right=set(names) - {"target"}, fold="cell")
     _show_reasons(status)
     typer.echo("")
-    if status.repeats is not None:
-        counts = Counter(cell.decision for cell in status.cells)
+    for rule in dict.fromkeys(cell.repeats for cell in status.cells if cell.repeats is not None):
+        counts = Counter(cell.decision for cell in status.cells if cell.repeats == rule)
         typer.echo(
-            f"target ± {percent(status.repeats.half_width)} of the mean by {status.repeats.least} to"
-            f" {status.repeats.max} repeats: {count_of(counts['reached'], 'cell')} reached it,"
+            f"target ± {percent(rule.half_width)} of the mean by {rule.least} to"
+            f" {rule.max} repeats: {count_of(counts['reached'], 'cell')} reached it,"
             f" {counts['at-maximum']} ended without, {counts['going-on']} going on"
         )
     typer.echo(_total(status))

@@ -41,7 +41,7 @@ def sample_dots(
     across: bool = False,
     **look: Any,
 ) -> None:
-    """The samples of a point at one place: pale beside its mean, full where none stands for them (`alone`).
+    """The samples of a point at one place: pale beside its mean, full where they are two groups (`alone`).
 
     `across`: the place is one of the y axis.
     """
@@ -50,11 +50,13 @@ def sample_dots(
         "marker": ".",
         "color": colour,
         "markeredgewidth": 0,
-        "alpha": 0.35,
+        "alpha": 0.5,
         "markersize": 4,
     } | look
     if alone:
         shape |= {"alpha": 0.9, "markersize": 7}
+        if not across:
+            words(axes, "two groups", (at, max(values)), (0, 5), fontsize=6.5, color=colour)
     axes.plot(*((values, places) if across else (places, values)), linestyle="none", **shape)
 
 
@@ -86,7 +88,7 @@ def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = 
     for count, values, of in zip(workers, rows["values"], mean, strict=True):
         alone = math.isnan(of)
         sample_dots(
-            axes, float(count if alone else count * 1.07), split_values(values, factor), style.colour, alone=alone
+            axes, float(count if alone else count * 1.15), split_values(values, factor), style.colour, alone=alone
         )
     axes.vlines(workers, low, high, color=style.colour, linewidth=1.0, alpha=0.8)
     whole_time(axes, list(workers), rows, factor)

@@ -56,11 +56,7 @@ def draw_per_cost(figure: Frame, table: pd.DataFrame, *, what: str, notice: str,
     panels = [drawn[drawn["operation"].astype(str) == operation] for operation in operations]
     others = drawn[drawn["series"] != drawn["reference"]].rename(columns={"low": "_", "relative_low": "low"})
     apart = [f"{row['operation']}, {row['series']}" for row in table.query("groups == 2").to_dict("records")]
-    intervals = (
-        interval_words(others.drop(columns="groups", errors="ignore"), "of the ratio")
-        if len(others)
-        else "none, nothing to compare"
-    )
+    intervals = interval_words(others, "of the ratio") if len(others) else "none, nothing to compare"
     pools = "of equal usable capacity" if equal_capacity else "as measured"
     figure.rows = drawn
     figure.subtitle = [

@@ -84,7 +84,7 @@ def draw_server_advantage(figure: Frame, table: pd.DataFrame, *, unit: str, fact
 
 def draw_gap(figure: Frame, table: pd.DataFrame, sizes: list[int]) -> None:
     """How many times as fast each layout reads as it writes (`read_write_gap`), over file sizes (nominal, bytes)."""
-    shown = table.assign(low=table["ratio_low"]).drop(columns="groups", errors="ignore")
+    shown = table.assign(low=table["ratio_low"], n=table["ratio_n"])
     figure.rows = table.assign(n=table["ratio_n"].astype(int))
     figure.key = layout_key(table)
     figure.subtitle = [
@@ -109,7 +109,8 @@ def draw_gap(figure: Frame, table: pd.DataFrame, sizes: list[int]) -> None:
         axes.plot(*sizes_axis.line(rows, rows["ratio"]), color=style.colour, ls=other.get("linestyle", "-"), label=name)
         for at, value, low in zip(places, rows["ratio"], rows["ratio_low"], strict=True):
             if math.isnan(value):
-                marks.words(axes, TWO_GROUPS, (at, 1), (0, 5), rotation=90, va="bottom", color=style.colour)
+                upright: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "rotation": 90, "va": "bottom"}
+                marks.words(axes, "two groups", (at, 0), (0, 3), color=style.colour, **upright)
             face = "white" if other or math.isnan(low) else style.colour
             axes.plot([at], [value], style.marker, color=style.colour, markerfacecolor=face)
     axes.axhline(1, color=GREY, linewidth=0.8, zorder=1)

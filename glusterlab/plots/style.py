@@ -121,6 +121,8 @@ class Provenance:
             advice = "add them, set `rows` of the frame to the rows behind the figure, or give it a `footer`"
             raise DataError(f"the footer of a figure: expected also the columns {columns}, found {found}; {advice}")
         n = n_words(summary["n"])
+        if "groups" in summary and (apart := int((summary["groups"] == 2).sum())):
+            n += f", {TWO_GROUPS} in {apart} of {len(summary)} cells: no mean"
         if self.half_width is not None:
             n += f", repeated until ± {100 * self.half_width:g} %"
         release = [f"GlusterFS {self.release}"] if self.release else []
@@ -302,11 +304,10 @@ def access_style(row: Mapping[Any, Any] | pd.Series) -> dict[str, Any]:
 def interval_words(summary: pd.DataFrame, of: str = "(t)") -> str:
     """What the lines at the means of a summary (with ``low``) are, for the subtitle."""
     lacking = summary["low"].isna()
-    apart = summary["groups"] == 2 if "groups" in summary else lacking & False
-    alone = f"; dots alone: {TWO_GROUPS}, no mean stands for them" if apart.any() else ""
+    few = lacking & (summary["n"] < MIN_SAMPLES)
     if lacking.all():
-        return f"no interval, insufficient n{alone}"
-    return f"95 % interval {of}{f' where n is {MIN_SAMPLES} or more' if lacking[~apart].any() else ''}{alone}"
+        return "no interval, insufficient n" if few.any() else f"no interval, {TWO_GROUPS}"
+    return f"95 % interval {of}{f' where n is {MIN_SAMPLES} or more' if few.any() else ''}"
 
 
 def top_of(summary: pd.DataFrame, factor: float) -> float:

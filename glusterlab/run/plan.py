@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from glusterlab.errors import UsageError
 from glusterlab.run.baseline import brick_rate, expand_baseline, expected_s
-from glusterlab.spec.campaign import BaselineSpec, Campaign, Repeats, expand, unknown
+from glusterlab.spec.campaign import BaselineSpec, Campaign, Repeats, expand, most_of, unknown
 from glusterlab.spec.cell import Cell, layout_problem, work_differences
 from glusterlab.spec.cluster import REAL_HARDWARE, Cluster
 from glusterlab.spec.fields import problem
@@ -38,7 +38,8 @@ class PlannedSample:
 class Plan:
     """What a campaign comes to: cells in the order of the file, samples in the order in which they run.
 
-    Cells are `not_runnable` by what suite and cluster can do, `excluded` by the campaign's own rules.
+    `repeats` are the campaign's bounds, `own` the repeats of cells that have others, by id. Cells are `not_runnable` by
+    what suite and cluster can do, `excluded` by the campaign's own rules.
     """
 
     cells: tuple[Cell, ...]
@@ -46,6 +47,17 @@ class Plan:
     not_runnable: tuple[tuple[Cell, str], ...] = ()
     excluded: tuple[tuple[Cell, str], ...] = ()
     repeats: Repeats | None = None
+    own: Mapping[str, Repeats | int] = field(default_factory=dict)
+
+    def rule(self, cell_id: str) -> Repeats | None:
+        """Bounds of a cell's repeats; None where they are a number."""
+        found = self.own.get(cell_id, self.repeats)
+        return found if isinstance(found, Repeats) else None
+
+    @property
+    def rules(self) -> Counter[Repeats]:
+        """All bounds, with how many cells each has."""
+        return Counter(rule for cell in self.cells if (rule := self.rule(cell.id)) is not None)
 
     @property
     def warmup(self) -> tuple[PlannedSample, ...]:
@@ -57,10 +69,14 @@ class Plan:
 
     @property
     def fewest(self) -> tuple[PlannedSample, ...]:
-        if self.repeats is None:
+        least = {cell.id: rule.least for cell in self.cells if (rule := self.rule(cell.id)) is not None}
+        if not least:
             return self.samples
-        least = self.repeats.least
-        return tuple(planned for planned in self.samples if planned.warmup or planned.repeat <= least)
+        return tuple(
+            planned
+            for planned in self.samples
+            if planned.warmup or planned.repeat <= least.get(planned.cell.id, planned.repeat)
+        )
 
 
 class CellEstimate(NamedTuple):
@@ -108,25 +124,30 @@ def build_plan(campaign: Campaign, cluster: Cluster | None, *, ready: Collection
         if cluster is None:
             raise UsageError(f"campaign '{campaign.name}' is a baseline: name its cluster, it follows from that")
         own = expand_baseline(cluster, campaign.baseline or BaselineSpec())
-        return Plan(tuple(own), tuple(order_samples(own, seed=campaign.seed, repeats=campaign.most_repeats)))
+        return Plan(tuple(own), tuple(order_samples(own, campaign.seed, campaign.most_repeats)))
     cells: list[Cell] = []
     not_runnable: list[tuple[Cell, str]] = []
     excluded: list[tuple[Cell, str]] = []
-    for cell, exclusion, length in expand(campaign, cluster):
+    others: dict[str, Repeats | int] = {}
+    for cell, exclusion, length, repeats in expand(campaign, cluster):
         if exclusion is not None:
             excluded.append((cell, exclusion))
             continue
         reason = _why_not(cell, cluster, ready) or _length_problem(cell, length, cluster)
         if reason is None:
             cells.append(cell)
+            others |= {cell.id: repeats} if repeats != campaign.repeats else {}
         else:
             not_runnable.append((cell, reason))
+    most = {cell_id: most_of(rule) for cell_id, rule in others.items()}
+    ordered = order_samples(cells, campaign.seed, campaign.most_repeats, campaign.warmup, most)
     return Plan(
         cells=tuple(cells),
-        samples=tuple(order_samples(cells, seed=campaign.seed, repeats=campaign.most_repeats, warmup=campaign.warmup)),
+        samples=tuple(ordered),
         not_runnable=tuple(not_runnable),
         excluded=tuple(excluded),
         repeats=campaign.repeats if isinstance(campaign.repeats, Repeats) else None,
+        own=others,
     )
 
 
@@ -203,17 +224,21 @@ def unequal_work(cells: Iterable[Cell]) -> list[tuple[Cell, Cell, str]]:
     return found
 
 
-def order_samples(cells: Iterable[Cell], *, seed: int, repeats: int, warmup: int = 0) -> list[PlannedSample]:
+def order_samples(
+    cells: Iterable[Cell], seed: int, repeats: int, warmup: int = 0, own: Mapping[str, int] | None = None
+) -> list[PlannedSample]:
     """Samples in interleaved rounds, so that drift over the night does not look like an effect.
 
     Layouts are shuffled in a round, datasets in a layout; in a dataset what makes the files comes first. The order
     within a round follows from the seed, the cells' ids and the round's number alone: more repeats do not change it.
+    `own`: repeats of some cells by id.
     """
+    most = own or {}
     layouts: dict[str, dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
     for cell in sorted(cells, key=lambda cell: cell.id):
         layouts[cell.layout.model_dump_json(exclude={"name"})][runnable()[cell.tool].dataset(cell)].append(cell)
     samples: list[PlannedSample] = []
-    for number in range(1 - warmup, repeats + 1):
+    for number in range(1 - warmup, max([repeats, *most.values()]) + 1):
         shuffler = random.Random(f"{seed}:{number}")
         blocks = sorted(layouts)
         shuffler.shuffle(blocks)
@@ -225,7 +250,7 @@ def order_samples(cells: Iterable[Cell], *, seed: int, repeats: int, warmup: int
                 shuffler.shuffle(group)
                 group.sort(key=_needs_files)
                 repeat = number if number > 0 else number + warmup
-                for cell in group:
+                for cell in (cell for cell in group if number <= most.get(cell.id, repeats)):
                     place = {"repeat": repeat, "round": number, "order": len(samples) + 1}
                     samples.append(PlannedSample(cell, **place, warmup=number < 1))
     return samples

@@ -43,7 +43,7 @@ class Queue:
         retry: bool = False,
         values: Mapping[tuple[str, int], Measured] | None = None,
     ) -> None:
-        self._planned, self._rule = plan.samples, plan.repeats
+        self._planned, self._rules = plan.samples, {cell.id: plan.rule(cell.id) for cell in plan.cells}
         # a planned sample is known by its place: that costs less than its cell's id
         self._keys: dict[int, Key] = {
             planned.order: (planned.cell.id, planned.repeat, planned.warmup) for planned in plan.samples
@@ -104,18 +104,17 @@ class Queue:
     def likely(self) -> list[PlannedSample]:
         """What of `pending` this run will likely come to, by the scatter of the cell's values, or of the others'."""
         pending = [planned for planned in self.pending() if planned.round in self.now]
-        if self._rule is None:
-            return pending
         known = [cell.scatter for cell in self._cells.values() if cell.scatter is not None]
         usual = statistics.median(known) if known else None
         room = {}
         for cell_id, cell in self._cells.items():
-            wanted = likely_repeats(self._rule, usual if cell.scatter is None else cell.scatter)
-            room[cell_id] = max(1, wanted - len(cell.values))
+            if (rule := self._rules[cell_id]) is not None:
+                wanted = likely_repeats(rule, usual if cell.scatter is None else cell.scatter)
+                room[cell_id] = max(1, wanted - len(cell.values))
         found = []
         for planned in pending:
             cell_id = self._keys[planned.order][0]
-            if planned.warmup:
+            if planned.warmup or cell_id not in room:
                 found.append(planned)
             elif room[cell_id]:
                 room[cell_id] -= 1
@@ -131,7 +130,7 @@ class Queue:
         return found
 
     def decision(self, cell_id: str) -> Decision | None:
-        if self._rule is None or cell_id not in self._cells:
+        if self._rules.get(cell_id) is None:
             return None
         cell = self._cells[cell_id]
         if cell.ended_after is not None:
@@ -152,8 +151,8 @@ class Queue:
 
     def _update(self, cell_id: str) -> None:
         cell = self._cells[cell_id]
-        if self._rule is not None:
-            cell.ended_after = ends_after(self._rule, cell.values)
+        if (rule := self._rules[cell_id]) is not None:
+            cell.ended_after = ends_after(rule, cell.values)
             cell.scatter = scatter_of(list(cell.values.values()))
         # the repeats first: a warm-up is needed while one of them is pending
         for planned in (*cell.repeats, *cell.warmup):

@@ -10,6 +10,7 @@ from glusterlab.errors import SpecError, UsageError
 from glusterlab.rawfile import read_raw
 from glusterlab.run.plan import build_plan
 from glusterlab.spec import dump_yaml, load_campaign, load_cluster
+from glusterlab.spec.campaign import expand, most_of
 from glusterlab.store import aside
 from glusterlab.store.files import file_digest, write_atomically
 from glusterlab.store.manifest import MANIFEST, Manifest
@@ -60,8 +61,11 @@ def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluste
     _refuse(changes, "cluster", store)
     edits = list(differences(_plain(old_campaign), _plain(campaign)))
     changes = [change for change in edits if change.partition(".")[0].partition(":")[0] not in _FREE_CAMPAIGN_KEYS]
-    if campaign.most_repeats < old_campaign.most_repeats:
-        changes.append(f"repeats: {old_campaign.most_repeats} before, {campaign.most_repeats} now")
+    now = {each.cell.id: most_of(each.repeats) for each in expand(campaign, cluster)}
+    for each in expand(old_campaign, cluster):
+        if (most := most_of(each.repeats)) > now.get(each.cell.id, most):
+            changes.append(f"repeats: {most} before, {now[each.cell.id]} now")
+            break
     _refuse(changes, "campaign", store)
     return edits
 

@@ -40,6 +40,7 @@ class CellStatus:
     warmup: int = 0
     interval: Interval | None = None
     decision: Decision | None = None
+    repeats: Repeats | None = None
 
     @property
     def left(self) -> int:
@@ -118,6 +119,7 @@ def count_samples(
             warmup=counts[cell.id, "warmup valid"],
             interval=Interval.of(queue.values(cell.id)),
             decision=queue.decision(cell.id),
+            repeats=plan.rule(cell.id),
         )
         for cell in plan.cells
     )

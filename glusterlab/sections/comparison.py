@@ -17,7 +17,7 @@ from glusterlab.analysis.compare.words import spoiled_warnings, timing_notes, ti
 from glusterlab.analysis.select import valid_samples
 from glusterlab.errors import UsageError
 from glusterlab.plots.style import DIGEST_LENGTH
-from glusterlab.spec import Repeats, load_campaign, load_cluster
+from glusterlab.spec import load_campaign, load_cluster
 from glusterlab.spec.fields import suggest
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.digests import split_names
@@ -109,7 +109,7 @@ def open_release(raw: Path, samples: pd.DataFrame) -> Release:
         samples=samples,
         conditions=conditions,
         testbed=bool(cluster.get("testbed")),
-        half_width=campaign.repeats.half_width if isinstance(campaign.repeats, Repeats) else None,
+        half_width=campaign.half_width,
     )
 
 

@@ -19,7 +19,7 @@ from glusterlab.figures.tables import ORIGIN, SavedTable, Table, to_csv
 from glusterlab.plots.style import DIGEST_LENGTH, Frame, Provenance, house_style
 from glusterlab.sections.baseline import Baseline
 from glusterlab.sections.parameters import refuse_unknown_parameters
-from glusterlab.spec import Repeats, published
+from glusterlab.spec import published
 from glusterlab.spec.claims import FILE as CLAIMS
 from glusterlab.spec.claims import Claims, load_claims, no_claims
 from glusterlab.spec.studies import FILE as STUDY
@@ -298,7 +298,7 @@ def open_section(
         digest=RawDigests(raw).of(tools),
         testbed=cluster is not None and cluster.is_testbed,
         imported=imported,
-        half_width=requested.repeats.half_width if isinstance(requested.repeats, Repeats) else None,
+        half_width=requested.half_width,
     )
     published_folder = study_folder(study or requested.study, raw)
     return Section(

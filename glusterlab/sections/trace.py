@@ -58,6 +58,7 @@ _HOW = {
     "mean": "({sum}) / {n}{per}",
     "low": "{method}: mean - {half}",
     "high": "{method}: mean + {half}",
+    **dict.fromkeys(("groups", "group_low", "group_high"), "the best split of the values' logarithms in two{per}"),
     "median": "of the values{per}",
     **{f"median_{end}": "order statistics" for end in _ENDS[1:]},
     **{f"whole_{end}": "{end} of the rates over the whole time{per}" for end in _ENDS},

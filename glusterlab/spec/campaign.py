@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Collection, Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     BeforeValidator,
@@ -182,6 +182,23 @@ class Repeats(SpecModel):
         return self
 
 
+RepeatsRule = Annotated[
+    Annotated[Repeats, Tag("<mapping>")] | Annotated[RepeatCount, Tag("<plain>")], Discriminator(kind_of)
+]
+
+
+def most_of(rule: Repeats | int) -> int:
+    """Repeats of a cell at most."""
+    return rule.max if isinstance(rule, Repeats) else rule
+
+
+class OwnRepeats(SpecModel):
+    """Repeats of some cells, such as those that decide claims."""
+
+    where: Where
+    repeats: RepeatsRule
+
+
 class BaselineSpec(SpecModel):
     """What a baseline measures of disks, arrays and links: how long, or how much."""
 
@@ -211,9 +228,10 @@ class Campaign(SpecModel):
     title: Text | None = None
     description: Text | None = None
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**63, description="of the order in which cells run")]
-    repeats: Annotated[
-        Annotated[Repeats, Tag("<mapping>")] | Annotated[RepeatCount, Tag("<plain>")], Discriminator(kind_of)
-    ] = Field(default=3, description="of each cell: a number, or bounds and the precision at which it ends")
+    repeats: RepeatsRule = Field(
+        default=3, description="of each cell: a number, or bounds and the precision at which it ends"
+    )
+    repeats_for: tuple[OwnRepeats, ...] = Field(default=(), description="instead of 'repeats'; the first that fits")
     warmup: Annotated[int, Field(strict=True, ge=0, le=100)] = Field(
         default=0,
         description="rounds of warm-up samples before the first repeat, which are marked and never counted or drawn",
@@ -233,14 +251,22 @@ class Campaign(SpecModel):
 
     @property
     def most_repeats(self) -> int:
-        """Repeats of a cell at most."""
-        return self.repeats.max if isinstance(self.repeats, Repeats) else self.repeats
+        """Repeats of a cell at most, unless ``repeats_for`` has it."""
+        return most_of(self.repeats)
+
+    @property
+    def half_width(self) -> float | None:
+        """The widest share of the mean at which cells end; None where all have a number of repeats."""
+        rules = (self.repeats, *(own.repeats for own in self.repeats_for))
+        return max((rule.half_width for rule in rules if isinstance(rule, Repeats)), default=None)
 
     @model_serializer(mode="wrap")
     def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         found: dict[str, Any] = dump(self)
         # a campaign that does not use these is written as it was before there were any
-        return {key: value for key, value in found.items() if key not in ("warmup", "notebooks") or value}
+        return {
+            key: value for key, value in found.items() if key not in ("warmup", "notebooks", "repeats_for") or value
+        }
 
     @field_validator("layouts")
     @classmethod
@@ -323,17 +349,28 @@ def _axes(campaign: Campaign, spec: WorkloadSpec) -> tuple[tuple[Any, ...], ...]
     )
 
 
-def expand(campaign: Campaign, cluster: Cluster | None = None) -> list[tuple[Cell, str | None, float]]:
-    """Cells in the order of the file, each once, with the reason of the exclusion that leaves it out and its length.
+class Expanded(NamedTuple):
+    """A cell with the reason of the exclusion that leaves it out, its length, and its repeats."""
+
+    cell: Cell
+    exclusion: str | None
+    length: float
+    repeats: Repeats | int
+
+
+def expand(campaign: Campaign, cluster: Cluster | None = None) -> list[Expanded]:
+    """Cells in the order of the file, each once.
 
     Without a cluster, which gives the scale models their scale, every scale is 1, and ids are not those of a run.
     """
-    found: dict[str, tuple[Cell, str | None, float]] = {}
+    found: dict[str, Expanded] = {}
     for family, layout in expand_layouts(campaign):
         for spec in campaign.workloads:
             for cell in _cells(campaign, layout, spec, cluster):
                 reasons = (each.reason for each in campaign.exclude if matches(each.where, family, cell))
-                found.setdefault(cell.id, (cell, next(reasons, None), spec.length))
+                own = (each.repeats for each in campaign.repeats_for if matches(each.where, family, cell))
+                expanded = Expanded(cell, next(reasons, None), spec.length, next(own, campaign.repeats))
+                found.setdefault(cell.id, expanded)
     return list(found.values())
 
 

@@ -192,7 +192,7 @@ def one_cell(*, release: str = "10.3", volume: dict[str, str] | None = None, **w
     work = {"tool": "smallfile", "operations": "read", "file_size": "4 MiB"} | workload
     data = {"schema_version": 1, "name": "night", "study": "supermicro-2017", "seed": 1, "repeats": 3}
     campaign = Campaign.model_validate(data | {"layouts": [layout], "workers": [1], "workloads": [work]})
-    ((cell, _, _),) = expand(campaign, CLUSTER)
+    ((cell, *_),) = expand(campaign, CLUSTER)
     facts = {"cell_id": cell.id, "files_per_worker": cell.files_per_worker, "gluster_version": release}
     rows = build_samples(
         {("disperse", cell.operation, 1): [1.0] * 3}, tool="smallfile", nominal=4 << 20, scale=1, **facts

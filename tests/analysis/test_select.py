@@ -3,7 +3,8 @@
 import pandas as pd
 import pytest
 
-from glusterlab.analysis import select, summarise
+from glusterlab.analysis import saturation_points, select, summarise
+from glusterlab.analysis.efficiency import best_workers, per_disk
 from glusterlab.analysis.select import SUMMARY, WHOLE_TIME, select_nearest, size_note, split_values
 from glusterlab.errors import DataError
 from tests.conftest import build_samples
@@ -28,6 +29,22 @@ def test_a_summary_holds_mean_interval_and_the_way_back() -> None:
     assert (row["low"], row["high"]) == pytest.approx((7.516, 12.484), abs=1e-3)
     assert row["cell_id"] == samples["cell_id"].iloc[0]
     assert row["series"] == "disperse 12x(4+2), JBOD"
+
+
+def test_two_groups_have_centres_and_no_mean_and_are_not_passed_over_as_best() -> None:
+    apart = [30.1e6, 8.4e6, 31.3e6, 8.8e6, 8.6e6]
+    samples = build_samples({("disperse", "write", 12): [20e6] * 4, ("disperse", "write", 48): apart})
+    summary = summarise(select(samples, tool="iozone"), "throughput_bytes_per_s")
+    assert summary["groups"].tolist() == [1, 2]
+    row = per_disk(summary).iloc[1]
+    assert (row["n"], row["interval"]) == (5, "two groups of samples")
+    assert row[["mean", "low", "high"]].isna().all()
+    assert (row["group_low"] * 72, row["group_high"] * 72) == pytest.approx((8.6e6, 30.7e6), rel=0.01)
+    assert best_workers(summary)["workers"].tolist() == [48]
+    points = saturation_points(summary).iloc[0]
+    assert (points["saturation_workers"] != points["saturation_workers"], points["still_rising"]) == (True, False)
+    few = summarise(select(samples.iloc[:3], tool="iozone"), "throughput_bytes_per_s")
+    assert few["groups"].tolist() == [0]
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,24 @@ def test_one_sample_has_a_bar_without_interval(make_samples: Make) -> None:
         assert "n = 1" in words(figure)
 
 
+def test_two_groups_are_dots_without_bar_line_or_mean(make_samples: Make) -> None:
+    apart = [30.1e6, 8.4e6, 31.3e6, 8.8e6, 8.6e6]
+    samples = make_samples({("disperse", "write", 12): [20e6, 20.1e6, 19.9e6], ("disperse", "write", 48): apart})
+    rows = select(samples, tool="iozone")
+    table = efficiency(rows, "throughput_bytes_per_s", NUMBERS)
+    bars = drawn(draw_per_disk, table, **MB)
+    assert not bars.axes[0].patches
+    assert_says(bars, "two groups, 0.119 and 0.426", "two groups of samples in 1 of 1 cells: no mean")
+    line = drawn(draw_by_workers, summarise(rows, "throughput_bytes_per_s"), **MB)
+    for figure in (bars, drawn(draw_by_file_size, table, [4 << 30], **MB), line):
+        dots = [
+            of for axes in figure.axes for of in axes.get_lines() if of.get_marker() == "." and of.get_alpha() == 0.9
+        ]
+        assert [len(of.get_xdata()) for of in dots] == [5]
+    (means,) = (of for of in line.axes[0].get_lines() if str(of.get_label()).startswith("disperse"))
+    assert np.isnan(means.get_ydata()).tolist() == [False, True]
+
+
 def test_by_file_size_marks_what_was_not_measured_and_has_its_samples_beside_the_means(per_disk: pd.DataFrame) -> None:
     sizes = [128 << 20, 4 << 30, 128 << 30]
     figure = drawn(draw_by_file_size, per_disk[per_disk["operation"] == "write"], sizes, **MB)

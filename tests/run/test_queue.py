@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from glusterlab.reasons import Status
-from glusterlab.run.measured import Measured
+from glusterlab.run.measured import Interval, Measured
 from glusterlab.run.plan import Plan, order_samples
 from glusterlab.run.queue import Queue
 from glusterlab.spec import Repeats
@@ -86,6 +86,29 @@ def test_a_run_that_was_killed_decides_as_one_that_was_not(numbers: tuple[float 
         assert resumed.pending() == whole.pending()
         assert resumed.decision(CELL.id) == whole.decision(CELL.id)
         assert resumed.counts == whole.counts
+
+
+def test_two_groups_go_on_to_the_most_repeats() -> None:
+    queue = Queue(plan(rule=Repeats(min=4, max=7, half_width=0.5)), attempts=1)
+    for repeat, number in enumerate((100.0, 130.0, 100.1, 130.1, 100.2, 130.2), start=1):
+        queue.add(stored(repeat), value(number))
+        assert queue.decision(CELL.id) == "going-on"
+    interval = Interval.of(queue.values(CELL.id))
+    assert (interval.half_width, interval.mean) == (None, "0.000100 MB/s and 0.000130 MB/s")
+    assert sum(planned.cell == CELL for planned in queue.likely()) == 1
+    queue.add(stored(7), value(130.0))
+    assert queue.decision(CELL.id) == "at-maximum"
+
+
+def test_a_cell_ends_by_its_own_repeats() -> None:
+    samples = order_samples((CELL, OTHER), 1, 2, own={CELL.id: 6})
+    queue = Queue(Plan((CELL, OTHER), tuple(samples), own={CELL.id: RULE}), attempts=1)
+    assert (queue.decision(CELL.id), queue.decision(OTHER.id)) == ("going-on", None)
+    assert pending(queue, 3) == [("write", 3, False)]
+    for repeat in (1, 2, 3):
+        queue.add(stored(repeat), value(100.0 + repeat / 10))
+    assert queue.decision(CELL.id) == "reached"
+    assert {planned.cell.id for planned in queue.likely()} == {OTHER.id}
 
 
 def test_what_is_left_to_later_runs_is_told_apart() -> None:

@@ -129,6 +129,22 @@ def test_the_id_is_stable(campaign: Campaign, cluster: Cluster) -> None:
     assert ids[slug] == f"{slug}-7c54e0e4"
 
 
+def test_repeats_of_some_cells_change_neither_ids_nor_the_order_of_others(campaign: Campaign, cluster: Cluster) -> None:
+    before = build_plan(campaign, cluster, ready={"smallfile"})
+    own = [{"where": {"tool": "iozone", "workers": 4}, "repeats": {"min": 6, "max": 8, "half_width": "5%"}}]
+    more = Campaign.model_validate(campaign.model_dump(mode="json") | {"repeats_for": own})
+    plan = build_plan(more, cluster, ready={"smallfile"})
+    assert plan.cells == before.cells
+    chosen = {cell.id for cell in plan.cells if cell.tool == "iozone" and cell.workers == 4}
+    counts, fewest = (Counter(planned.cell.id for planned in samples) for samples in (plan.samples, plan.fewest))
+    assert {(cell in chosen, counts[cell], fewest[cell]) for cell in counts} == {(True, 8, 6), (False, 3, 3)}
+    assert list(plan.rules.values()) == [len(chosen)]
+    first = [planned.cell.id for planned in plan.samples if planned.repeat <= 3]
+    assert first == [planned.cell.id for planned in before.samples]
+    assert "repeats_for" not in campaign.model_dump()
+    assert more.half_width == 0.05
+
+
 def test_a_dataset_is_shared_by_write_and_read_alone(campaign: Campaign, cluster: Cluster) -> None:
     plan = build_plan(campaign, cluster, ready={"smallfile"})
     groups = Counter(_dataset(cell) for cell in plan.cells)

@@ -18,6 +18,7 @@ from glusterlab.analysis.compare.cells import (
     unmatched,
     verdict_of,
 )
+from glusterlab.analysis.compare.groups import averages, release_bars
 from glusterlab.analysis.compare.words import (
     changed,
     counts,
@@ -58,6 +59,22 @@ def test_known_effects_are_found_and_nothing_else(table: pd.DataFrame) -> None:
         # all ten rounds on one side, of four cells
         assert rows[cell]["p"] == pytest.approx(2 / 2**10)
         assert rows[cell]["p_corrected"] == pytest.approx(4 * 2 / 2**10)
+
+
+def test_two_groups_of_samples_are_not_compared() -> None:
+    other = newer({})
+    first = other["cell_id"] == other["cell_id"].iloc[0]
+    other.loc[first, "files_per_s"] *= [1.0, 3.5] * (first.sum() // 2)
+    table = compare_cells(older(), {"11.1": other}, name="10.3")
+    row = table[table["cell_id"] == other["cell_id"].iloc[0]].iloc[0]
+    assert (row["verdict"], row["interval"]) == (INSUFFICIENT, "two groups of samples")
+    assert row[["ratio", "low", "p_corrected"]].isna().all()
+    assert counts(table) == {EQUIVALENT: 3, INSUFFICIENT: 1}
+    assert least_lines(table, Rule()) == [
+        "11.1: insufficient n, 1 cell with two groups of samples: no ratio stands for them"
+    ]
+    assert release_bars(table)["median"].isna().sum() == 1
+    assert averages(table, older(), {"11.1": other})["ratio"].isna().tolist() == [True, False]
 
 
 def test_a_row_names_what_it_was_made_of(table: pd.DataFrame) -> None:
