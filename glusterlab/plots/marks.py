@@ -56,7 +56,8 @@ def sample_dots(
     if alone:
         shape |= {"alpha": 0.9, "markersize": 7}
         if not across:
-            words(axes, "two groups", (at, max(values)), (0, 5), fontsize=6.5, color=colour)
+            beside = {"ha": "right", "va": "bottom", "rotation": 90, "fontsize": 6.5, "color": colour}
+            words(axes, "two groups", (at, min(values)), (-4, 0), **beside)
     axes.plot(*((values, places) if across else (places, values)), linestyle="none", **shape)
 
 
@@ -88,7 +89,7 @@ def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = 
     for count, values, of in zip(workers, rows["values"], mean, strict=True):
         alone = math.isnan(of)
         sample_dots(
-            axes, float(count if alone else count * 1.15), split_values(values, factor), style.colour, alone=alone
+            axes, float(count if alone else count * 1.13), split_values(values, factor), style.colour, alone=alone
         )
     axes.vlines(workers, low, high, color=style.colour, linewidth=1.0, alpha=0.8)
     whole_time(axes, list(workers), rows, factor)

@@ -153,11 +153,11 @@ def _judge(claim: Claim, found: tuple[Comparison, ...], scaled: bool) -> Judgeme
     reason, repeats = "", None
     if verdict == "not measured":
         reason = next((comparison.lacks for comparison in found if comparison.lacks), _LOWER_BOUND)
-    elif decisive is not None:
+    elif verdict == "model cannot tell":
+        reason = next(comparison.limit for comparison in found if comparison.limit)
+    if decisive is not None and verdict != "not measured":
         why = "; ".join((why, *found[decisive].notes))
-        if verdict == "model cannot tell":
-            reason = next(comparison.limit for comparison in found if comparison.limit)
-        elif verdict in ("insufficient n", "compatible"):
+        if verdict in ("insufficient n", "compatible"):
             repeats = _repeats(band, found[decisive], _spread(claim, found))
     unit = claim.published.value if claim.kind == "value" and isinstance(claim.published.value, float) else 1.0
     low, centre, high = (end * unit for end in (estimate.low, estimate.centre, estimate.high))
