@@ -129,7 +129,9 @@ def across_views(judged: Sequence[Judgement], others: Sequence[Judgement], views
         open_ = {"not measured", "model cannot tell"}
         if other.decisive is not None and not math.isnan(other.measured.centre):
             one = replace(one, other=other)
-        if one.verdict == other.verdict or {one.verdict, other.verdict} & open_:
+        # samples in two groups have no ratio
+        unknown = math.isnan(one.measured.centre + other.measured.centre)
+        if one.verdict == other.verdict or unknown or {one.verdict, other.verdict} & open_:
             found.append(one)
             continue
         both = zip(views, (one, other), strict=True)
