@@ -125,6 +125,7 @@ def test_keys_that_are_not_checked_are_said(cluster: Cluster, fake: FakeTranspor
     ("facts_of", "found"),
     [
         ({"s2": {"tool gluster": "glusterfs 11.1"}}, {(None, "error", "versions")}),
+        ({"c2": {"tool fio": "fio-3.39"}}, {(None, "warning", "versions")}),
         ({"s2": {"kernel": "6.12"}}, {(None, "warning", "versions")}),
         ({"s2": {"tool sysstat": ""}}, {("s2", "error", "tools")}),
         ({"s2": {"tool xz": "", "tool python3": ""}}, {("s2", "error", "tools")}),

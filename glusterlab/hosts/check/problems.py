@@ -255,7 +255,9 @@ def _differences(cluster: Cluster, reports: Mapping[str, HostReport]) -> Iterato
     """What is to be the same on all hosts that have it, or on all of one role."""
     everywhere = frozenset(("server", "client"))
     called = [program for tool in runnable().values() for program in tool.programs]
-    programs = {program.name: program.roles | program.baseline_roles for program in called}
+    programs: dict[str, frozenset[str]] = {}
+    for program in called:  # two tools may call one
+        programs[program.name] = programs.get(program.name, frozenset()) | program.roles | program.baseline_roles
     advice = "install the same release everywhere"
     for tool, roles in {"gluster": everywhere, "sysstat": everywhere, **programs}.items():
         having = {name: report.facts for name, report in reports.items() if cluster.role(name) in roles}
