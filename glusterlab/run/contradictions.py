@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
     from glusterlab.store.sample import Sample, Window
 
-NO_RESULT = frozenset({"command.json", "throttle.json", "clients", "stderr.txt"})
+NO_RESULT = frozenset({"command.json", "heads.json", "throttle.json", "clients", "stderr.txt"})
 """What lies beside a tool's results."""
 
 CLOCK_S = 1.0
