@@ -135,12 +135,8 @@ class Provenance:
         return self._line([], [f"scale model {words} on one machine".replace("  ", " ")] if shown else [])
 
     def _line(self, measured: list[str], model: list[str]) -> str:
-        parts = [
-            self.campaign,
-            *measured,
-            f"manifest {self.digest[:DIGEST_LENGTH]}",
-            *([IMPORTED] if self.imported else []),
-        ]
+        manifest = f"manifest {self.digest[:DIGEST_LENGTH]}"
+        parts = [self.campaign, *measured, manifest, *([IMPORTED] if self.imported else [])]
         return " · ".join([*parts, *model])
 
 

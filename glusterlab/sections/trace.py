@@ -21,7 +21,7 @@ import pandas as pd
 
 from glusterlab.analysis.efficiency import compare_rows, divided, with_full_size
 from glusterlab.analysis.saturation.usage import ACTIVITIES, telemetry_by_host
-from glusterlab.analysis.select import split_values, summarise, valid_samples, with_series
+from glusterlab.analysis.select import IDENTITY, POINT, split_values, summarise, valid_samples, with_series
 from glusterlab.errors import DataError, UsageError
 from glusterlab.figures.save import CSV_DIGEST
 from glusterlab.figures.tables import ORIGIN
@@ -70,8 +70,7 @@ _HOW = {
 
 _PRINTED = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _WINDOW = ("start_s", "end_s", "part_start_s", "part_end_s", "elapsed_s")
-_SIZES = {"file_size_bytes", "record_size_bytes", "nominal_file_size_bytes"}
-_GIVEN = {"workers", "disks", "servers", "scale", "sample", "files_per_worker", *_SIZES, *ORIGIN}
+_GIVEN = {*POINT, *IDENTITY, *ORIGIN, "servers", "sample"}
 
 
 @dataclass

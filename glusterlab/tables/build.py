@@ -191,11 +191,7 @@ class _Kept:
 
 
 def _write(
-    store: RawStore,
-    folder: Path,
-    scheduler: str | None,
-    progress: Progress,
-    cells: Collection[str] | None = None,
+    store: RawStore, folder: Path, scheduler: str | None, progress: Progress, cells: Collection[str] | None = None
 ) -> Written:
     versions = [f"{name} {metadata.version(name)}" for name in ("pandas", "pyarrow")]
     base = f"{digests.library_digest(LATER)} Python {platform.python_version()}, {', '.join(versions)}"
