@@ -46,6 +46,13 @@ _MOST_ROWS = 30
 """Rows of what changed in a pull request."""
 
 
+class ViewName(StrEnum):
+    """`glusterlab.analysis.select.VIEWS` as an option."""
+
+    TOOL = "tool"
+    WHOLE = "whole"
+
+
 class CorrectionName(StrEnum):
     """Corrections for many cells."""
 
@@ -103,6 +110,9 @@ def compare(
     ] = False,
     operation: Annotated[list[str] | None, option("NAME", "Only these, such as create; may be given again.")] = None,
     markdown: Annotated[str | None, option("FILE", "A short summary for a pull request; - is stdout.")] = None,
+    view: Annotated[
+        ViewName, option("NAME", "Rates as the tool counts them, or over the whole time from first start to last end.")
+    ] = ViewName.TOOL,
     same: Annotated[bool, flag("--same", "Allow a campaign to be held against itself or a copy.")] = False,
     verify: VerifyOption = False,  # noqa: ARG001  its callback does it
     json: JsonOption = False,
@@ -110,6 +120,7 @@ def compare(
     """Which release is faster: campaigns cell by cell, with intervals, tests, and what else differs."""
     from glusterlab.analysis.compare.cells import Rule
     from glusterlab.analysis.compare.gate import hold
+    from glusterlab.analysis.select import VIEWS
     from glusterlab.sections.comparison import compare_campaigns
     from glusterlab.store.files import write_atomically
 
@@ -120,7 +131,9 @@ def compare(
     if markdown == _STDOUT and json:
         raise UsageError("--json and --markdown - both write to stdout: give one of them, or --markdown a file")
     with bar("parsing samples") as progress:
-        found = compare_campaigns(raws, rule, operations=operation or (), same=same, progress=progress)
+        found = compare_campaigns(
+            raws, rule, operations=operation or (), same=same, view=VIEWS[view is ViewName.WHOLE], progress=progress
+        )
     others = [release.label for release in found.others]
     outcome = None if gate is None else hold(gate, found.table, found.unmatched, others, rule.correction)
     if markdown == _STDOUT:

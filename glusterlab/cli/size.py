@@ -227,6 +227,7 @@ def _notes(answer: Answer) -> Iterator[str]:
 
 def _measured_notes(answer: Answer) -> Iterator[str]:
     from glusterlab.analysis.blocks import ACCESS, counts_words
+    from glusterlab.analysis.select import VIEWS
     from glusterlab.analysis.sizing import scale_caveats
 
     request, sized = answer.request, answer.sized
@@ -239,6 +240,7 @@ def _measured_notes(answer: Answer) -> Iterator[str]:
     else:
         low = "the lower end of the 95 % interval" if request.by == "lower" else "the mean"
         yield f"Throughput is sized by {low} of what was measured, by the {ACCESS} client, at {at}."
+    yield f"Throughput is the {VIEWS[0]}, and not that {VIEWS[1]}."
     pools = " and ".join(map(str, sorted({block.servers for block in blocks})))
     yield (
         "Throughput, capacity and cost are taken to grow in proportion to the servers, and clients with them. That is "

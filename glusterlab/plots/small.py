@@ -149,7 +149,7 @@ def draw_shares(figure: Frame, table: pd.DataFrame) -> None:
     figure.rows = known
     figure.subtitle = [
         "Throughput as a share of what links and disks allow with the traffic of copies; dark: near to the bound.",
-        f"Small: {interval_words(known.assign(low=known['share_low']))}. Empty: not measured.",
+        f"Small: {interval_words(known[['n', 'share_low']].set_axis(['n', 'low'], axis=1))}. Empty: not measured.",
         *above_words(known),
     ]
     operations = operations_of(known)

@@ -142,10 +142,7 @@ class Provenance:
 
 def view_words(summary: pd.DataFrame) -> list[str]:
     """Which view of a rate a figure of a summary draws, for its footer; nothing where it draws no rate."""
-    if "whole_mean" not in summary:
-        return []
-    tick = f" (thin tick: {VIEWS[1]})" if summary["whole_mean"].notna().any() else ""
-    return [f"{VIEWS[0]}{tick}"]
+    return [VIEWS[0]] if "whole_mean" in summary else []
 
 
 def n_words(counts: Iterable[int]) -> str:
@@ -298,12 +295,14 @@ def access_style(row: Mapping[Any, Any] | pd.Series) -> dict[str, Any]:
 
 
 def interval_words(summary: pd.DataFrame, of: str = "(t)") -> str:
-    """What the lines at the means of a summary (with ``low``) are, for the subtitle."""
+    """What the lines at the means of a summary (with ``low``) are, and ticks of the other view, for the subtitle."""
     lacking = summary["low"].isna()
     few = lacking & (summary["n"] < MIN_SAMPLES)
+    ticked = of == "(t)" and "whole_mean" in summary and summary["whole_mean"].notna().any()
+    tick = f"; thin tick: {VIEWS[1]}" if ticked else ""
     if lacking.all():
-        return "no interval, insufficient n" if few.any() else f"no interval, {TWO_GROUPS}"
-    return f"95 % interval {of}{f' where n is {MIN_SAMPLES} or more' if few.any() else ''}"
+        return ("no interval, insufficient n" if few.any() else f"no interval, {TWO_GROUPS}") + tick
+    return f"95 % interval {of}{f' where n is {MIN_SAMPLES} or more' if few.any() else ''}{tick}"
 
 
 def top_of(summary: pd.DataFrame, factor: float) -> float:

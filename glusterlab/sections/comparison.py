@@ -14,7 +14,8 @@ from glusterlab.analysis.compare.cells import COMPARED, UNMATCHED, Rule, compare
 from glusterlab.analysis.compare.conditions import DIFFERENCES, Conditions, differences, notes_of, warnings_of
 from glusterlab.analysis.compare.groups import AVERAGED, averages
 from glusterlab.analysis.compare.words import spoiled_warnings, timing_notes, timing_warnings
-from glusterlab.analysis.select import valid_samples
+from glusterlab.analysis.counting import over_the_whole_time
+from glusterlab.analysis.select import VIEWS, valid_samples
 from glusterlab.errors import UsageError
 from glusterlab.plots.style import DIGEST_LENGTH
 from glusterlab.spec import load_campaign, load_cluster
@@ -145,9 +146,10 @@ def compare_campaigns(
     *,
     operations: Sequence[str] = (),
     same: bool = False,
+    view: str = VIEWS[0],
     progress: tables.Progress = lambda *_: None,
 ) -> Comparison:
-    """Hold campaigns against the first of them.
+    """Hold campaigns against the first of them, by one of `glusterlab.analysis.select.VIEWS` of their rates.
 
     Raises UsageError when there are fewer than two, one is there twice (but for ``same``), or an operation is unknown.
     """
@@ -166,8 +168,9 @@ def compare_campaigns(
         raise UsageError(f"{expected}, found {', '.join(unknown)} (--operation){near}")
     for n, release in enumerate(releases):
         chosen = release.samples["operation"].astype(str).isin(operations or known)
-        releases[n] = replace(release, samples=release.samples[chosen].reset_index(drop=True))
-    return hold_together(labelled(releases), rule)
+        samples = release.samples[chosen].reset_index(drop=True)
+        releases[n] = replace(release, samples=samples if view == VIEWS[0] else over_the_whole_time(samples))
+    return hold_together(labelled(releases), rule, view)
 
 
 def open_comparison(section: Section, campaign: str, campaigns: str, rule: Rule | None = None) -> Comparison:
@@ -205,8 +208,8 @@ def _place(name: str, folders: Sequence[Path]) -> Path | None:
     return next((folder / name for folder in folders if (folder / name / MANIFEST).is_file()), None)
 
 
-def hold_together(releases: tuple[Release, ...], rule: Rule | None = None) -> Comparison:
-    """Compare campaigns that are open."""
+def hold_together(releases: tuple[Release, ...], rule: Rule | None = None, view: str = VIEWS[0]) -> Comparison:
+    """Compare campaigns that are open, whose samples have their rates by a view."""
     chosen = rule or Rule()
     reference, others = releases[0], {release.label: release.samples for release in releases[1:]}
     table = compare_cells(reference.samples, others, chosen, name=reference.label)
@@ -233,5 +236,5 @@ def hold_together(releases: tuple[Release, ...], rule: Rule | None = None) -> Co
             *warnings_of(conditions, found),
             *(f"{label}: its cells were repeated until ± {100 * width:g} %, {scatter}" for label, width in stopped),
         ),
-        notes=(*timing_notes(table), *notes_of(conditions, found)),
+        notes=(f"rates: {view}", *timing_notes(table), *notes_of(conditions, found)),
     )

@@ -65,6 +65,16 @@ def test_a_row_per_cell_and_the_verdicts(pair: tuple[str, str]) -> None:
     assert result.stderr.startswith("warning: 11.1: in all cells the same campaign went first")
 
 
+def test_the_view_of_rates_is_said_and_can_be_the_other(make: Make) -> None:
+    make("older", older().assign(files_whole_per_s=older()["files_per_s"] / 2))
+    new = newer(EFFECTS)
+    # over the whole time the newer release is slower everywhere
+    make("newer", new.assign(files_whole_per_s=new["files_per_s"] / 4))
+    own, whole = (call("raw/older", "raw/newer", *words).stdout for words in ((), ("--view", "whole")))
+    assert ("rates: tool's own rate" in own, "1 slower, 1 faster" in own) == (True, True)
+    assert ("rates: over the whole time" in whole, "4 slower" in whole) == (True, True)
+
+
 @pytest.mark.parametrize(
     ("words", "code"), [(["5%"], 1), (["15 %"], 1), (["25%"], 0), (["0%"], 1), (["5%", "--operation", "create"], 0)]
 )
