@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from glusterlab.analysis.blocks import best_rows, blocks, guess_sentence, of_unknown_size
-from glusterlab.analysis.select import VIEWS, by_operation, split_values
+from glusterlab.analysis.select import by_operation, split_values
 from glusterlab.spec.prices import GROUPS
 from glusterlab.stats import Estimate, ratio_interval
 
@@ -84,8 +84,7 @@ def priced(samples: pd.DataFrame, quantity: str, prices: PriceList) -> pd.DataFr
 
 def pricing_notes(samples: pd.DataFrame, quantity: str, prices: PriceList) -> list[str]:
     """What must be said of some layouts' prices: none, of a server that was guessed, or no capacity; as sentences."""
-    sentences = [f"Rates: {VIEWS[0]}."]
-    sentences += [f"{series}: not priced, its servers or disks are not known." for series in of_unknown_size(samples)]
+    sentences = [f"{series}: not priced, its servers or disks are not known." for series in of_unknown_size(samples)]
     for block in blocks(best_rows(samples, quantity).drop_duplicates("series").sort_values("series"), prices):
         if block.cost_problem:
             sentences.append(f"{block.series}: not priced, {block.cost_problem}.")

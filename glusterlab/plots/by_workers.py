@@ -16,11 +16,21 @@ from glusterlab.analysis.saturation.resources import STATED_LINKS
 from glusterlab.analysis.select import BACKING_LABELS, VIEWS, layout_label, operations_of
 from glusterlab.plots import marks
 from glusterlab.plots.scaling import draw_fit
-from glusterlab.plots.style import GREY, Frame, access_style, comparable, interval_words, layout_key, row_style, top_of
+from glusterlab.plots.style import (
+    GREY,
+    INK,
+    Frame,
+    access_style,
+    comparable,
+    interval_words,
+    layout_key,
+    row_style,
+    top_of,
+)
 from glusterlab.stats import MIN_SAMPLES
 
 ABOVE = "\N{BLACK UP-POINTING TRIANGLE}"
-"""Stands above a rate that is above its limit by more than its interval."""
+"""Marks a rate that is above its limit by more than its interval."""
 _ROW_IN = 1.75
 _FAR = 4.0
 """A limit that is so many times what was measured is named and not drawn: the curves would lie on the axis."""
@@ -83,7 +93,7 @@ def _draw_panel(
         line = marks.line(axes, series, factor, hollow=bool(access_style(first)))
         point = float(saturation_points(series)["saturation_workers"].iloc[0])
         for row in series[series["above_limit"].astype(bool)].to_dict("records"):
-            marks.words(axes, ABOVE, (row["workers"], row["mean"] * factor), (0, 5), color=row_style(first).colour)
+            axes.plot([row["workers"]], [row["mean"] * factor], "^", mfc=INK, mec="white", mew=0.6, ms=7, zorder=4)
         if not math.isnan(point):
             mean = float(series[series["workers"].astype(float) == point]["mean"].iloc[0])
             marks.ring(axes, point, mean * factor, colour=row_style(first).colour)

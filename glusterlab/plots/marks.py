@@ -71,10 +71,13 @@ def diamond(
 def whole_time(axes: Axes, places: Sequence[float], rows: pd.DataFrame, factor: float, *, along: str = "y") -> None:
     """A thin tick at each mean of a rate over the whole time, where it is known; the values are `along` that axis."""
     if "whole_mean" in rows:
-        values, colour = rows["whole_mean"].astype(float) * factor, row_style(rows.iloc[0]).colour
-        points = (places, values) if along == "y" else (values, places)
-        shape = "_" if along == "y" else "|"
-        axes.plot(*points, shape, color=colour if along == "y" else INK, alpha=0.7, ms=7, mew=0.8, zorder=2.6)
+        values = rows["whole_mean"].astype(float) * factor
+        if along == "y":
+            axes.plot(places, values, "_", color=row_style(rows.iloc[0]).colour, alpha=0.7, ms=7, mew=0.8, zorder=2.6)
+            return
+        # on bars: dark with a white edge, as intervals are
+        for colour, width in (("white", 3.0), (INK, 1.2)):
+            axes.plot(values, places, "|", color=colour, ms=10, mew=width, zorder=2.6)
 
 
 def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = False) -> Line2D:

@@ -13,8 +13,8 @@ from glusterlab.analysis.scaling import scaling_fits, usl
 from glusterlab.analysis.scaling_table import scaling_curves
 from glusterlab.analysis.select import VIEWS
 from glusterlab.plots import draw_shares
-from glusterlab.plots.by_workers import ABOVE, above_words
-from glusterlab.plots.style import view_words
+from glusterlab.plots.by_workers import above_words
+from glusterlab.plots.style import INK, view_words
 from tests.guide_pools import LAYOUTS, SERIES, chosen, pools
 from tests.plots.drawing import (
     MB,
@@ -63,7 +63,8 @@ def test_a_rate_above_its_limit_is_marked_and_the_other_view_ticked() -> None:
     (sentence,) = above_words(flagged)
     assert sentence in words(figure).replace("\n", " ")
     assert f"{len(flagged)} by the view '{VIEWS[0]}', of {len(flagged)}" in sentence
-    assert words(figure).count(ABOVE) == len(flagged) + 1
+    drawn_above = [line for axes in titled(figure).values() for line in axes.get_lines() if line.get_mfc() == INK]
+    assert (len(drawn_above), {line.get_marker() for line in drawn_above}) == (len(flagged), {"^"})
     assert f"; thin tick: {VIEWS[1]}; dots beside it" in words(figure).replace("\n", " ")
     # old tables do not have the other view, and a summary of something else is no rate
     assert view_words(summary) == [VIEWS[0]]
