@@ -82,7 +82,7 @@ def test_a_rate_leads_to_the_lines_that_state_it(project: Path) -> None:
     found = answer("trace", RATES, "operation=write", "workers=6")
     assert (found["row"], found["campaign"], found["problems"]) == (1, "night", [])
     checks = {check["column"]: check for check in found["checks"]}
-    assert {"n", "values", "mean", "low", "high", "median"} <= set(checks)
+    assert {"n", "values", "mean", "low", "high", "median", "groups"} <= set(checks)
     assert checks["mean"]["how"].endswith(" / 3 / 24 disks")
     for sample in found["samples"]:
         stated, *workers = sample["lines"]
