@@ -551,6 +551,56 @@ def test_an_old_layout_of_a_profile() -> None:
     assert {record.brick for record in profiles(nameless + OLD_LAYOUT)} == {None, "Test:/export/2"}
 
 
+REPORT = """\
+Brick: s1:/b
+Cumulative Stats:
+   Block Size:               4096b+              131072b+
+ No. of Reads:                    0                  1000
+No. of Writes:                  500                  2000
+ %-latency   Avg-latency   Min-Latency   Max-Latency   No. of calls         Fop
+      0.00       0.00 us       0.00 us       0.00 us              4     RELEASE
+     25.00     100.00 us      10.00 us     900.00 us           1000        READ
+     75.00     120.00 us      20.00 us     950.00 us           2500       WRITE
+
+    Duration: 60 seconds
+   Data Read: 131072000 bytes
+Data Written: 264192000 bytes
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("", "", 0, ""),
+        ("     25.00     100.00 us", "     25.00     100.02 us", 0, ""),
+        ("131072000", "262144000", 0, ""),
+        (
+            "131072000",
+            "300000000",
+            2,
+            "131,072,000 to 262,144,000 bytes of reads by the block sizes, found 300,000,000",
+        ),
+        ("264192000", "200000000", 2, "264,192,000 to 528,384,000 bytes of writes"),
+        ("     25.00     100.00 us", "     25.00     101.00 us", 2, "%-latency as calls and mean latencies give it"),
+        ("     75.00     120.00 us", "     76.00     120.00 us", 2, "%-latency as calls and mean latencies give it"),
+        ("           2500 ", "           5000 ", 2, "%-latency as calls and mean latencies give it"),
+        ("10.00 us     900.00 us", "10.00 us      90.00 us", 8, "a mean of READ from 10 to 90, found 100"),
+        # of an excerpt what is there
+        ("     75.00     120.00 us      20.00 us     950.00 us           2500       WRITE\n", "", 0, ""),
+        ("              131072b+", "", 0, ""),
+    ],
+)
+def test_a_profile_adds_up(old: str, new: str, line: int, message: str) -> None:
+    text = REPORT.replace(old, new, 1)
+    if new == "" and old.endswith("b+"):
+        text = text.replace("0                  1000", "0").replace("500                  2000", "500")
+    if not message:
+        assert len(profiles(text)) in (3, 4)
+        return
+    error = before_the_error(text)[1]
+    assert (error.line, message in error.message) == (line, True), error.message
+
+
 def test_calls_without_the_line_of_their_interval_are_no_noise() -> None:
     rows = OLD_LAYOUT[OLD_LAYOUT.index("4.82") :]
     found, error = before_the_error(rows + OLD_LAYOUT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -168,6 +169,10 @@ class Volume:
             )  # fmt: skip
 
 
+_IN_FLIGHT, _ROUNDED, _STEP = 64, 0.001, 0.0051
+"""Calls that one number may have more than another, and how far printed numbers are rounded: by share and in digits."""
+
+
 @dataclass(frozen=True)
 class Fop:
     """The calls of one file operation as printed: latencies in the unit of the report, or None."""
@@ -193,6 +198,38 @@ class Stats:
     fops: list[Fop] = field(default_factory=list)
     blocks: list[dict[str, Any]] = field(default_factory=list)
     totals: dict[str, int] = field(default_factory=dict)
+
+    def contradictions(self) -> Iterator[tuple[int, str]]:
+        """Lines and what in them does not add up, as gluster computes it; rows that a filter left out are no harm.
+
+        Blocks of ``2^n b+`` are calls of 2^n bytes to twice as many (empty ones count as 1), and a share of latency is
+        calls times mean by the sum of that. Calls in flight while it is printed may be in one number only.
+        """
+        called = {fop.name: fop.calls for fop in self.fops}
+        for name, calls, fop_name in (("read_bytes", "reads", "READ"), ("written_bytes", "writes", "WRITE")):
+            counts = [(block["size_bytes"], block[calls]) for block in self.blocks if block.get(calls)]
+            least = sum(size * count for size, count in counts if size > 1)
+            # some sizes of an excerpt are missing
+            whole_table = sum(count for _, count in counts) + _IN_FLIGHT >= called.get(fop_name, math.inf)
+            most = sum(2 * size * count for size, count in counts) if whole_table else math.inf
+            slack = _IN_FLIGHT * max((size for size, _ in counts), default=0)
+            if counts and name in self.totals and not least - slack <= self.totals[name] <= most + slack:
+                found = f"found {self.totals[name]:,}"
+                yield self.line, f"expected {least:,} to {most:,} bytes of {calls} by the block sizes, {found}"
+        low, high = 0.0, math.inf
+        for fop in self.fops:
+            mean, least_s, most_s = fop.mean or 0.0, fop.least or 0.0, fop.most or 0.0
+            if mean and not least_s * (1 - _ROUNDED) - _STEP <= mean <= most_s * (1 + _ROUNDED) + _STEP:
+                yield fop.line, f"expected a mean of {fop.name} from {least_s:g} to {most_s:g}, found {mean:g}"
+            if mean and fop.percent is not None and fop.unit == self.fops[-1].unit:
+                # what the sum over all operations can be, by each share
+                part = 100 * mean * fop.calls
+                low = max(low, part * (1 - _ROUNDED) / (fop.percent + _STEP))
+                high = min(high, part * (1 + _ROUNDED) / (fop.percent - _STEP) if fop.percent > _STEP else math.inf)
+        shares = sum(fop.percent or 0.0 for fop in self.fops)
+        if low > high or shares > 100 + _STEP * len(self.fops):
+            found = f"found another ({shares:.2f} % in all)"
+            yield self.line, f"expected %-latency as calls and mean latencies give it, {found}"
 
     def records(self, document: Document, version: str | None, *, unit: str | None = None) -> Iterator[Record]:
         """The record of the interval, and one for each file operation; `unit`: of latencies without their own."""

@@ -435,6 +435,8 @@ class ProfileText(_Lines):
         if at_end and self._stats is not None and len(self._stats.totals) < usual:
             self.damaged(f"expected 'Data Written:' after the calls, {_CUT}", line)
         for stats in self._found:
+            for at, message in stats.contradictions():
+                self.damaged(message, at)
             if stats.totals or stats.fops or stats.blocks:
                 yield from stats.records(document, version)
 

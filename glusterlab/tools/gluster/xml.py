@@ -226,6 +226,8 @@ def _profile(document: Document, root: Element, line: int, version: str | None) 
         raise ParseError(
             "expected the statistics of bricks, found none: profiling is not started, or they were cleared"
         )
+    if wrong := [message for stats in found for _, message in stats.contradictions()]:
+        raise ParseError(wrong[0])
     unit = latency_unit([fop for stats in found for fop in stats.fops], version)
     for stats in found:
         yield from stats.records(document, version, unit=unit)
