@@ -200,6 +200,27 @@ def ratio_interval(numerator: Iterable[float], denominator: Iterable[float], lev
     return contrast_interval([numerator], [denominator], level)
 
 
+def pooled_ratio(ratios: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Estimate:
+    """One ratio from several of groups above to groups below: the fixed-effect mean of their logarithms.
+
+    Weighted by the inverse of their variances, with a normal interval; ``n`` counts the ratios. It takes all to be of
+    one truth, and is a little narrow where groups have three samples. Ratios without scatter or samples are left out.
+
+    >>> one = pooled_ratio([([1.05, 1.0, 1.1], [1.0, 1.02, 0.98]), ([2.1, 2.0, 2.2], [2.0, 2.04, 1.96])])
+    >>> round(one.centre, 2), round(one.low, 2), round(one.high, 2), one.n
+    (1.05, 1.01, 1.09, 2)
+    """
+    logs = [[np.log(_finite(group)) for group in pair] for pair in ratios]
+    logs = [pair for pair in logs if min(map(len, pair)) >= MIN_SAMPLES and any(group.std() for group in pair)]
+    if not logs:
+        return _estimate(math.nan, None, 0, "")
+    weights = np.array([1 / sum(group.var(ddof=1) / len(group) for group in pair) for pair in logs])
+    centre = float(np.average([above.mean() - below.mean() for above, below in logs], weights=weights))
+    half = float(special.ndtri((1 + LEVEL) / 2) / math.sqrt(weights.sum()))
+    ends = math.exp(centre - half), math.exp(centre + half)
+    return _estimate(math.exp(centre), ends, len(logs), "pooled ratio, inverse variance")
+
+
 def deciding_n(groups: Sequence[Iterable[float]], distance: float, level: float = LEVEL) -> int | None:
     """Samples per group with which the interval of `contrast_interval` ends within a distance; None beyond 200.
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from glusterlab.analysis.saturation.usage import CPU_METRICS, telemetry_by_cell
 from glusterlab.analysis.select import by_operation, layout_label, split_values, summarise, valid_samples, with_series
-from glusterlab.stats import ratio_interval
+from glusterlab.stats import pooled_ratio, ratio_interval
 from glusterlab.tables.parts import MOVED_METRICS
 from glusterlab.units import format_size
 
@@ -35,12 +35,12 @@ _SAME = [
 ]
 """What two cells have in common that differ in their scale model alone."""
 
-_SIDE = ("scale", "mean", "cpu", "cell", "samples")
+_SIDE = ("scale", "mean", "cpu", "cell", "samples", "values")
 
 PAIRED = [
     *(*_SAME, "disks", "label", "quantity", "fast_scale", "slow_scale", "fast_mean", "slow_mean"),
     *("ratio", "low", "high", "n", "agree", "fast_cpu", "slow_cpu"),
-    *("fast_cell", "slow_cell", "fast_samples", "slow_samples"),
+    *("fast_cell", "slow_cell", "fast_samples", "slow_samples", "fast_values", "slow_values"),
     # of the faster model, for a figure's footer
     *("scale", "operations_limited", "heads", "file_size_bytes"),
 ]
@@ -95,3 +95,29 @@ def scale_pairs(samples: pd.DataFrame, busy: pd.DataFrame) -> pd.DataFrame:
                     | {"low": ratio.low, "high": ratio.high, "agree": ratio.low <= 1 <= ratio.high}
                 )
     return by_operation(pd.DataFrame.from_records(records, columns=PAIRED), "nominal_file_size_bytes", "label")
+
+
+def pooled_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
+    """What `scale_pairs` come to together, for each file size and two scales with several cells.
+
+    Intervals that hold 1 one by one may leave it out together. Columns: nominal_file_size_bytes, slow_scale,
+    fast_scale, cells, ratio, low, high, agree, and ``words``, all of it in a sentence.
+    """
+    columns = ["nominal_file_size_bytes", "slow_scale", "fast_scale"]
+    records = []
+    for size, slow, fast in pairs[columns].drop_duplicates().sort_values(columns).astype(float).to_numpy():
+        rows = pairs[(pairs[columns].astype(float) == [size, slow, fast]).all(axis=1)]
+        found = pooled_ratio(
+            [
+                (split_values(row["slow_values"], slow), split_values(row["fast_values"], fast))
+                for row in rows.to_dict("records")
+            ]
+        )
+        if found.n < 2:
+            continue
+        agree = found.low <= 1 <= found.high
+        numbers = f"{found.centre:.3f} ({found.low:.3f} to {found.high:.3f})"
+        words = f"{found.n} cells of {format_size(int(size))} at 1:{slow:g} and 1:{fast:g} pooled: {numbers}"
+        words += ", which holds 1" if agree else ", which does not hold 1"
+        records.append((size, slow, fast, found.n, found.centre, found.low, found.high, agree, words))
+    return pd.DataFrame.from_records(records, columns=[*columns, "cells", "ratio", "low", "high", "agree", "words"])

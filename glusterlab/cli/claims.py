@@ -301,6 +301,7 @@ def _comparison_lines(comparison: Comparison, unit: str) -> Iterator[str]:
     yield f"\n{comparison.label}"
     if comparison.missing:
         yield f"  not measured: {comparison.missing}"
+    if not comparison.sides:
         return
     yield f"  {_estimate(comparison.estimate, unit)}"
     yield from (f"  {note}" for note in comparison.notes)

@@ -282,6 +282,9 @@ def show_plan(
         lines.append(f"{which} after {limits}, as soon as the 95 % interval of a mean is ± {percent(rule.half_width)}")
     lines += [*_left_out("excluded", plan.excluded), *_left_out("not runnable", plan.not_runnable)]
     lines += _unequal(plan)
+    if campaign.chosen_after:
+        lines.append("\nchosen after seeing runs")
+        lines += [f"  {choice.what}: {choice.why} ({choice.when})" for choice in campaign.chosen_after]
     data = _plan_json(campaign, cluster_file, plan, cost) if as_json else None
     show(rows, as_json, data, right=right, fold=fold, lines=lines)
 
@@ -396,5 +399,6 @@ def _plan_json(campaign: Campaign, cluster_file: Path | None, plan: Plan, cost: 
         "unequal_work": [
             {"cells": [one.id, other.id], "difference": what} for one, other, what in unequal_work(plan.cells)
         ],
+        "chosen_after": [choice.model_dump() for choice in campaign.chosen_after],
         "total": total,
     }

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
 from glusterlab.analysis.select import split_values
-from glusterlab.analysis.testbed import BUSY
+from glusterlab.analysis.testbed import BUSY, pooled_pairs
 from glusterlab.analysis.words import percent
 from glusterlab.plots import marks
 from glusterlab.plots.style import GREY, INK, PALE, Frame, row_style
@@ -58,6 +58,7 @@ def draw_scale_pairs(figure: Frame, table: pd.DataFrame, *, threshold: float = B
     figure.subtitle = [
         "Left: ratio of the means with its 95 % interval; above 1 the faster model does less than its share.",
         f"Right: mean over the measured part, a lower bound. Dashed: {percent(threshold)} %.",
+        *pooled_pairs(table)["words"],
     ]
     left, right = figure.panels(1, 2, height=len(table) * 0.29 + 0.75, sharey=True)[0]
     _draw_ratios(left, table)

@@ -160,6 +160,14 @@ class Exclusion(SpecModel):
     reason: Annotated[str, Field(min_length=1, max_length=400)]
 
 
+class Choice(SpecModel):
+    """Something that was chosen after a pilot run had been seen."""
+
+    what: Annotated[str, Field(min_length=1, max_length=400)]
+    why: Annotated[str, Field(min_length=1, max_length=1000)]
+    when: Annotated[str, Field(min_length=1, max_length=100, description="a date, or after which run")]
+
+
 class Repeats(SpecModel):
     """Bounds of the repeats of a cell, and the precision at which it ends between them."""
 
@@ -243,6 +251,9 @@ class Campaign(SpecModel):
     workers: Axis[Count] = Field(description="workers in total, over all clients")
     deadline: Duration = Field(default=1200.0, description="of one workload command")
     exclude: tuple[Exclusion, ...] = ()
+    chosen_after: tuple[Choice, ...] = Field(
+        default=(), description="what was chosen after seeing runs: timeouts, scales, file counts, excluded cells"
+    )
     baseline: BaselineSpec | None = Field(default=None, description="only where origin is baseline")
     notebooks: Annotated[tuple[Name, ...], Field(min_length=1)] | None = Field(
         default=None,

@@ -2,10 +2,11 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from glusterlab.analysis.testbed import machine_cpu, scale_pairs
+from glusterlab.analysis.testbed import machine_cpu, pooled_pairs, scale_pairs
 from tests.conftest import GIB, build_samples, build_telemetry
 
 CELL = ("replicate", "write", 48)
@@ -83,3 +84,22 @@ def test_the_busiest_cell_comes_first_by_its_mean(two: pd.DataFrame, sample: int
     assert busy["cell_id"].tolist() == ["w-400", "w-200"]
     assert busy["mean"].tolist() == [pytest.approx(mean), pytest.approx(0.6)]
     assert busy["busiest"].tolist() == [pytest.approx(0.84), pytest.approx(0.6)]
+
+
+def test_cells_that_hold_1_one_by_one_may_not_do_so_together() -> None:
+    steps = np.array([-1.0, 0.0, 1.0])
+    parts = []
+    for workers in (12, 24, 48, 96):
+        for scale, of in ((200, 1.0), (400, 1.04)):
+            values = 20e6 * of / scale * np.exp(0.02 * steps)
+            cell = {("disperse", "write", workers): values}
+            parts.append(build_samples(cell, scale=scale, cell_id=f"{workers}-{scale}"))
+    pairs = scale_pairs(pd.concat(parts, ignore_index=True), _nothing())
+    assert pairs["agree"].all()
+    (row,) = pooled_pairs(pairs).to_dict("records")
+    # by hand: each ratio has the variance 2 x 0.02^2 / 3, and four of them a quarter of that
+    half = 1.96 * math.sqrt(2 * 0.02**2 / 3 / 4)
+    assert (row["cells"], row["agree"]) == (4, False)
+    assert (row["ratio"], row["low"]) == pytest.approx((1.04, 1.04 * math.exp(-half)), rel=1e-4)
+    assert row["words"] == "4 cells of 4 GiB at 1:400 and 1:200 pooled: 1.040 (1.024 to 1.056), which does not hold 1"
+    assert pooled_pairs(pairs.head(1)).empty

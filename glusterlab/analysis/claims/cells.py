@@ -26,6 +26,7 @@ from glusterlab.analysis.select import (
 )
 from glusterlab.analysis.words import worker_count
 from glusterlab.errors import UsageError
+from glusterlab.spec.cell import work_differences
 from glusterlab.spec.claims import QUANTITIES, SUFFIXES, UNITS, Cells, Claim, Measure, Per, Quantity
 from glusterlab.spec.models import MODEL, Form, model_limits
 from glusterlab.spec.studies import StudyLayout
@@ -79,7 +80,7 @@ class Comparison:
 
     ``case`` numbers the claim's cases from 0. ``estimate`` is the ratio with its 95 % interval (of a value, measured /
     published); of k comparisons and m worker counts that may be best, ``corrected`` is at 1 - 0.05 / k (Bonferroni),
-    ``selected`` at 1 - 0.05 / m, ``strict`` at 1 - 0.05 / (k x m). ``missing`` says why there is no ratio, and
+    ``selected`` at 1 - 0.05 / m, ``strict`` at 1 - 0.05 / (k x m). ``missing`` says why no ratio counts, and
     ``lacks`` the same in a few words; ``limit`` why the cells' scale model cannot tell what the claim states.
     """
 
@@ -214,7 +215,10 @@ class Campaign:
         label = " / ".join(side.label for side in sides)
         limit = model_limit([side.cell for side in sides], self._quantity(claim, [cells for _, cells in terms]))
         estimate, corrected, selected, strict = (by_level[level] for level in levels)
-        return Comparison(case, label, sides, estimate, corrected, selected, strict, limit=limit, notes=notes)
+        unequal = "" if limit else _unequal(sides)
+        found = Comparison(case, label, sides, estimate, corrected, selected, strict, limit=limit, notes=notes)
+        words = "the sides did unequal work"
+        return replace(found, missing=f"{words}: {unequal}", lacks=words) if unequal else found
 
     @staticmethod
     def _quantity(claim: Claim, selectors: Sequence[Cells]) -> Quantity:
@@ -387,6 +391,17 @@ def best_side(rows: pd.DataFrame, measure: Measure, unit: str, *, above: bool) -
         samples=str(best["samples"]),
         cell={str(name): value for name, value in best.items()},
     )
+
+
+def _unequal(sides: Sequence[Side]) -> str:
+    """In what layouts did unequal work at one tool, operation, size and number of workers; empty where they did not."""
+    same = ("tool", "operation", "nominal_file_size_bytes", "workers")
+    for pair in _pairs(sides):
+        if len({tuple(side.cell[name] for name in same) for side in pair}) == 1 < len(pair):
+            first, second = (side.cell for side in pair)
+            if found := work_differences(first, second):
+                return "; ".join(found.values())
+    return ""
 
 
 def model_limit(cells: Sequence[Mapping[str, Any]], quantity: str) -> str:

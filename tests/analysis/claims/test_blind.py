@@ -156,3 +156,12 @@ def test_one_measured_ratio_is_one_finding_however_many_claims_it_decides() -> N
     assert (counts["evidence", "claims"], counts["evidence", "measured ratios"]) == (4, 1)
     assert counts["arithmetic", "claims"] == 1
     assert headline(table) == "Of 4 claims that a campaign can tell (independent measured ratios): 4 reproduced (1)."
+
+
+@pytest.mark.parametrize("truth", [1.5, 0.5])
+def test_unequal_work_decides_nothing(truth: float) -> None:
+    samples = results(truth, n=6, scatter=0.02, seed=11)
+    unequal = samples.assign(files_per_worker=samples["type"].map({"disperse": 5, "replicate": 40}))
+    found = verdict(stated("x", 1.5, LARGE), unequal)
+    assert (found.verdict, found.reason) == ("not measured", "the sides did unequal work")
+    assert "5 and 40 files" in found.why
