@@ -163,7 +163,7 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         **({"slow_disks": slow} if slow else {}),
         **({"served": served} if served.get("scale") else {}),
         **{f"{role}_link_bytes_per_s": rate for role, rate in links.items()},
-        **{f"vm_{name.rpartition('/')[2]}": value for name, value in dirty.items()},
+        **{("vm_" + name).replace("vm_../fs/xfs/", "fs_xfs_"): value for name, value in dirty.items()},
         **({} if chosen is None else {"settled": len(state.disks), "read_ahead_bytes": ahead}),
         "enforced_by": ["heads of disks (FUSE)" if headed else by_blkio, "tc tbf"],
     }
