@@ -122,7 +122,7 @@ class Provenance:
             raise DataError(f"the footer of a figure: expected also the columns {columns}, found {found}; {advice}")
         n = n_words(summary["n"])
         if "groups" in summary and (apart := int((summary["groups"] == 2).sum())):
-            n += f", {TWO_GROUPS} in {apart} of {len(summary)} cells: no mean"
+            n += f", {TWO_GROUPS} in {apart} of {len(summary)} values: no mean"
         if self.half_width is not None:
             n += f", repeated until ± {100 * self.half_width:g} %"
         release = [f"GlusterFS {self.release}"] if self.release else []

@@ -55,7 +55,7 @@ def test_two_groups_are_dots_without_bar_line_or_mean(make_samples: Make) -> Non
     table = efficiency(rows, "throughput_bytes_per_s", NUMBERS)
     bars = drawn(draw_per_disk, table, **MB)
     assert not bars.axes[0].patches
-    assert_says(bars, "two groups, 0.119 and 0.426", "two groups of samples in 1 of 1 cells: no mean")
+    assert_says(bars, "two groups, 0.119 and 0.426", "two groups of samples in 1 of 1 values: no mean")
     line = drawn(draw_by_workers, summarise(rows, "throughput_bytes_per_s"), **MB)
     for figure in (bars, drawn(draw_by_file_size, table, [4 << 30], **MB), line):
         dots = [
