@@ -582,7 +582,7 @@ def test_the_scorecard_has_a_row_per_claim_and_totals_add_up(large_samples: pd.D
     measured = table[~table["class"].isin(["arithmetic", "fact"])]
     assert counts.loc[("evidence", "claims"), "all"] == len(measured)
     assert counts.loc[("evidence", "measured ratios"), "all"] == measured["evidence"].replace("", pd.NA).nunique()
-    assert (counts.loc[("evidence", "claims"), "reproduced"] + 39) == (table["verdict"] == "reproduced").sum()
+    assert (counts.loc[("evidence", "claims"), "reproduced"] + 41) == (table["verdict"] == "reproduced").sum()
     assert totals(scorecard(GUIDE, []))[["class", "all"]].values.tolist() == [["evidence", 0]] * 2
 
 
