@@ -117,6 +117,29 @@ def pool_limits(
     return pd.DataFrame.from_records(records, columns=[*_CELL, *POOL_LIMITS])
 
 
+def throttle_limits(
+    samples: pd.DataFrame, cluster: Cluster, hosts: Mapping[str, Limits], campaign: Campaign | None = None
+) -> dict[str, float]:
+    """What the throttle of a scale model lets each cell do, bytes of files per second, by ``cell_id``.
+
+    The least of its bounds; where each file is flushed before the next one, a worker waits for link and disk in turn.
+    Cells of hardware as it is, and of disks with heads, have none.
+    """
+    specified, found = _cells(campaign, cluster), {}
+    for row in samples.drop_duplicates("cell_id").to_dict("records"):
+        cell, workers = specified.get(str(row["cell_id"])), int(row["workers"])
+        known = (cluster, hosts.get(str(row["cell_id"])), cell)
+        if row["scale"] == 1 or row.get("heads", False) or not (bounds := _bounds(row, workers, *known)):
+            continue
+        limit = min(bounds.values())
+        if cell is not None and flushes(cell.options) and DIRECTIONS[str(row["operation"])] == "write":
+            alone = _bounds(row, 1, *known)
+            links = min(alone["client links"], alone["server links"])
+            limit = min(limit, workers / (1 / links + 1 / alone["disks"]))
+        found[str(row["cell_id"])] = limit
+    return found
+
+
 def limit_curves(
     samples: pd.DataFrame, cluster: Cluster | None, hosts: Mapping[str, Limits], campaign: Campaign | None = None
 ) -> pd.DataFrame:

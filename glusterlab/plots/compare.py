@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from glusterlab.analysis.compare.cells import EQUIVALENT, FASTER, SLOWER, UNDECIDED, Rule
+from glusterlab.analysis.compare.cells import BOUND, EQUIVALENT, FASTER, SLOWER, UNDECIDED, Rule
 from glusterlab.analysis.compare.words import SHORT, change_text, interval_text, n_text
 from glusterlab.analysis.select import split_values
 from glusterlab.analysis.words import worker_count
@@ -28,6 +28,7 @@ MARKS: Mapping[str, Mark] = {
     EQUIVALENT: Mark("#2a7f62", "o"),
     UNDECIDED: Mark("#6b6b6b", "s"),
     INSUFFICIENT: Mark("#6b6b6b", "d", filled=False),
+    BOUND: Mark("#a3a3a3", "P", filled=False),
 }
 """How a verdict is drawn: colour and shape both tell it."""
 

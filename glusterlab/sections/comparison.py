@@ -10,14 +10,24 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from glusterlab.analysis.compare.cells import COMPARED, UNMATCHED, Rule, compare_cells, unmatched
+from glusterlab.analysis.compare.cells import (
+    BOUND,
+    COMPARED,
+    UNMATCHED,
+    Rule,
+    bound_by_model,
+    compare_cells,
+    unmatched,
+)
 from glusterlab.analysis.compare.conditions import DIFFERENCES, Conditions, differences, notes_of, warnings_of
 from glusterlab.analysis.compare.groups import AVERAGED, averages
 from glusterlab.analysis.compare.words import spoiled_warnings, timing_notes, timing_warnings
 from glusterlab.analysis.counting import over_the_whole_time
+from glusterlab.analysis.limits import throttle_limits
 from glusterlab.analysis.select import VIEWS, valid_samples
 from glusterlab.errors import UsageError
 from glusterlab.plots.style import DIGEST_LENGTH
+from glusterlab.sections.section import stated_limits
 from glusterlab.spec import load_campaign, load_cluster
 from glusterlab.spec.fields import suggest
 from glusterlab.store.campaign import RawStore
@@ -208,11 +218,25 @@ def _place(name: str, folders: Sequence[Path]) -> Path | None:
     return next((folder / name for folder in folders if (folder / name / MANIFEST).is_file()), None)
 
 
+def _throttle(release: Release) -> dict[str, float]:
+    """What the throttle lets the cells of a scale model do; nothing of other hardware."""
+    if not release.testbed:
+        return {}
+    cluster, campaign = load_cluster(release.path / "cluster.yaml"), load_campaign(release.path / "campaign.yaml")
+    rows = release.samples.drop_duplicates("cell_id")
+    hosts = {
+        str(row["cell_id"]): stated_limits(cluster.hardware, cluster.backings[row["backing"]], float(row["scale"]))
+        for row in rows[rows["backing"].isin(list(cluster.backings))].to_dict("records")
+    }
+    return throttle_limits(rows, cluster, hosts, campaign)
+
+
 def hold_together(releases: tuple[Release, ...], rule: Rule | None = None, view: str = VIEWS[0]) -> Comparison:
     """Compare campaigns that are open, whose samples have their rates by a view."""
     chosen = rule or Rule()
     reference, others = releases[0], {release.label: release.samples for release in releases[1:]}
     table = compare_cells(reference.samples, others, chosen, name=reference.label)
+    table = bound_by_model(table, _throttle(reference))
     conditions = [release.conditions for release in releases]
     if not table.empty:
         # conditions of backings and tools that no compared cell has do not matter
@@ -228,7 +252,7 @@ def hold_together(releases: tuple[Release, ...], rule: Rule | None = None, view:
         rule=chosen,
         table=table,
         unmatched=unmatched(reference.samples, others, reference.label),
-        averages=averages(table, reference.samples, others, reference.label),
+        averages=averages(table[table["verdict"] != BOUND], reference.samples, others, reference.label),
         differences=found,
         warnings=(
             *spoiled_warnings(samples),

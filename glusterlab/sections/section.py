@@ -218,7 +218,7 @@ class Section:
                 continue
             limited = bool(row["operations_limited"])
             measured = self.baseline and self.baseline.limits(name, scale, operations_limited=limited)
-            found[str(row["cell_id"])] = measured or _stated_limits(self.cluster.hardware, backing, scale)
+            found[str(row["cell_id"])] = measured or stated_limits(self.cluster.hardware, backing, scale)
         return found
 
 
@@ -231,7 +231,8 @@ def _for_want_of_rows(error: Exception, table: pd.DataFrame) -> bool:
     )
 
 
-def _stated_limits(hardware: Hardware, backing: Backing, scale: float) -> Limits:
+def stated_limits(hardware: Hardware, backing: Backing, scale: float) -> Limits:
+    """What one host can do on a scale, as a cluster file states its hardware."""
     write, read = hardware.disk_write * backing.disks_per_brick, hardware.disk_read * backing.disks_per_brick
     if backing.kind == "raid6" and hardware.array_write and hardware.array_read:
         write, read = hardware.array_write, hardware.array_read

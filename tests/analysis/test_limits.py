@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from glusterlab.analysis import limit_curves, pool_limits, select, summarise, with_limits
 from glusterlab.analysis.efficiency import per_disk
-from glusterlab.analysis.limits import CURVE, volume_bounds
+from glusterlab.analysis.limits import CURVE, throttle_limits, volume_bounds
 from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.spec.campaign import Campaign, expand
 from glusterlab.spec.cluster import Cluster
@@ -252,3 +252,18 @@ def test_curves_have_the_bound_at_every_worker_count(large_rows: pd.DataFrame) -
     # two files fill two clients' links, three reach all six arrays: no straight line from 1 to 12
     assert by_workers.loc[[1, 2, 5, 6, 12]].tolist() == pytest.approx([625, 1250, 3125, 3672, 3672])
     assert limit_curves(large_rows, None, {}).empty
+
+
+def test_a_throttled_worker_that_flushes_waits_for_link_and_disks_in_turn() -> None:
+    rows, flushed = one_cell(operations="create", files_per_worker=40, options=["--fsync", "Y"])
+    scaled_rows = rows.assign(scale=240.0)
+    (found,) = throttle_limits(scaled_rows, CLUSTER, hosts_of(scaled_rows), flushed).values()
+    link, disks = 1250e6 / 1.5, 6 * 205e6 / 1.5
+    assert found == pytest.approx(1 / (1 / link + 1 / disks) / 240)
+    plain = one_cell(operations="create", files_per_worker=40)[1]
+    ids = {cell.id for cell, _, _ in expand(plain, CLUSTER)}
+    unflushed = throttle_limits(scaled_rows.assign(cell_id=ids.pop()), CLUSTER, hosts_of(scaled_rows), plain)
+    assert all(limit > found for limit in unflushed.values())
+    # hardware as it is has no throttle, and what disks with heads let through is none of its numbers
+    assert not throttle_limits(rows, CLUSTER, hosts_of(rows), flushed)
+    assert not throttle_limits(scaled_rows.assign(heads=True), CLUSTER, hosts_of(scaled_rows), flushed)

@@ -8,6 +8,7 @@
    (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987) 657). 5 % allows 1 / 1.05 to 1.05.
 4. *Faster* or *slower*: the corrected p is below 0.05, and the 95 % interval leaves 1 out on that side.
 5. *Undecided*: none of these. That is not "equal": the scatter hides what there may be.
+6. *Model cannot tell*: both sides run at what a scale model's throttle lets through, which is no release's doing.
 
 The correction is over all cells of a campaign that can be tested.
 """
@@ -40,14 +41,17 @@ from glusterlab.stats import (
     two_groups,
 )
 
-Verdict = Literal["faster", "slower", "equivalent within the margin", "undecided", "insufficient n"]
+Verdict = Literal[
+    "faster", "slower", "equivalent within the margin", "undecided", "insufficient n", "model cannot tell"
+]
 
 FASTER: Final = "faster"
 SLOWER: Final = "slower"
 EQUIVALENT: Final = "equivalent within the margin"
 UNDECIDED: Final = "undecided"
+BOUND: Final = "model cannot tell"
 
-VERDICTS = (SLOWER, FASTER, EQUIVALENT, UNDECIDED, INSUFFICIENT)
+VERDICTS = (SLOWER, FASTER, EQUIVALENT, UNDECIDED, INSUFFICIENT, BOUND)
 """In the order in which they are reported."""
 
 LEAST_SAMPLES = 5
@@ -58,6 +62,9 @@ MARGIN = 0.05
 
 EQUIVALENCE_LEVEL = 0.9
 """Level of the interval that has to lie within the margin."""
+
+AT_LIMIT = 0.95
+"""Share of the throttle's limit from which a side is bound by it: what a repeat of a throttled disk scatters by."""
 
 QUANTITIES = ("files_per_s", "throughput_bytes_per_s", "operations_per_s")
 """What is compared: the first that both campaigns have. Of all of them more is better."""
@@ -71,7 +78,7 @@ _CELL = [
 COMPARED = [
     *("reference", "other", "cell_id", "cell", *_CELL, "quantity", "n_reference", "n_other", "rounds", "paired_by"),
     *("left_out", "one_sided", "median_reference", "median_other", "ratio", "low", "high", "low_90", "high_90"),
-    *("interval", "test", "p", "p_corrected", "least_n", "verdict"),
+    *("interval", "test", "p", "p_corrected", "least_n", "verdict", "of_throttle"),
     *("samples_reference", "values_reference", "samples_other", "values_other"),
 ]
 """Columns of a comparison, a row per cell and campaign.
@@ -81,7 +88,7 @@ counts valid samples that belong to no round, or have no value above 0. ``one_si
 first in its round. ``ratio`` is Hodges and Lehmann's estimate of other over reference, ``low`` to ``high`` its 95 %
 interval, ``low_90`` to ``high_90`` the one for the margin. Where the test could never be significant, ``p_corrected``
 is NaN and ``least_n`` says what all such cells of the campaign need; else that is 0. ``samples_...`` and ``values_...``
-are those that count, as in a summary."""
+are those that count, as in a summary. ``of_throttle``: the share of a scale model's limit that the slower side has."""
 
 UNMATCHED = ["campaign", "cell_id", "cell", "why"]
 """Columns of the cells that cannot be compared."""
@@ -268,3 +275,13 @@ def unmatched(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], name:
                 found.append((3, cell, label, slug, why))
         records += [(lacking, cell, slug, why) for _, cell, lacking, slug, why in sorted(found)]
     return pd.DataFrame.from_records(records, columns=UNMATCHED)
+
+
+def bound_by_model(table: pd.DataFrame, limits: Mapping[str, float]) -> pd.DataFrame:
+    """A comparison where cells that run at the throttle's limit (bytes/s, by ``cell_id``) have the verdict `BOUND`."""
+    slower = table[["median_reference", "median_other"]].min(axis=1).astype(float)
+    sizes = table["file_size_bytes"].astype(float).where(table["quantity"] == "files_per_s", 1.0)
+    share = slower * sizes / table["cell_id"].astype(str).map(limits).astype(float)
+    share = share.where(table["quantity"] != "operations_per_s")
+    bound = (share >= AT_LIMIT) & (table["verdict"] != INSUFFICIENT)
+    return table.assign(of_throttle=share, verdict=table["verdict"].mask(bound, BOUND))

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis.compare.cells import (
+    BOUND,
     COMPARED,
     EQUIVALENT,
     FASTER,
@@ -13,6 +14,7 @@ from glusterlab.analysis.compare.cells import (
     UNDECIDED,
     UNMATCHED,
     Rule,
+    bound_by_model,
     cell_names,
     compare_cells,
     unmatched,
@@ -278,3 +280,15 @@ def test_changed_cells_and_what_a_campaign_comes_to(table: pd.DataFrame) -> None
     assert changed(table)["verdict"].tolist() == [SLOWER, FASTER]
     row = rounded(table).set_index("cell").loc["smallfile-create-32kib-w12"]
     assert (row["n"], row["p"], row["verdict"], row["ratio"][:2]) == ("10", "0.008", FASTER, "+3")
+
+
+def test_what_runs_at_the_throttles_limit_tells_nothing_of_a_release(table: pd.DataFrame) -> None:
+    sizes = table["file_size_bytes"].where(table["quantity"] == "files_per_s", 1)
+    slower = (table[["median_reference", "median_other"]].min(axis=1) * sizes).set_axis(table["cell_id"])
+    at, below = ({str(cell): float(value) * of for cell, value in slower.items()} for of in (1.02, 1.10))
+    found = bound_by_model(table, at)
+    assert found["of_throttle"].tolist() == pytest.approx([1 / 1.02] * len(table))
+    assert set(found["verdict"]) <= {BOUND, INSUFFICIENT}
+    assert bound_by_model(table, below)["verdict"].tolist() == table["verdict"].tolist()
+    none = bound_by_model(table, {})
+    assert (none["of_throttle"].isna().all(), none["verdict"].tolist()) == (True, table["verdict"].tolist())
