@@ -61,7 +61,6 @@ _HOW = {
     **dict.fromkeys(("groups", "group_low", "group_high"), "the best split of the values' logarithms in two{per}"),
     "median": "of the values{per}",
     **{f"median_{end}": "order statistics" for end in _ENDS[1:]},
-    "groups": "in which the values lie",
     **{f"group_{end}": "centre of the group{per}" for end in _ENDS[1:]},
     **{f"whole_{end}": "{end} of the rates over the whole time{per}" for end in _ENDS},
     **{f"full_size_{end}": "{end} x scale {scale:g}" for end in _ENDS},
