@@ -91,7 +91,7 @@ def _limit_dirty(limits: dict[str, int], home: Path) -> None:
     own = {
         name: value for name, value in json.loads(saved.read_text(encoding="utf-8")).items() if value or name in TIMERS
     }
-    for name, value in (limits or own).items():
+    for name, value in (own | limits).items():
         if (VM / name).exists():
             write_value(VM / name, str(value))
     if not limits:
