@@ -228,7 +228,7 @@ def deciding_n(groups: Sequence[Iterable[float]], distance: float, level: float 
     more than the distance, which is of logarithms. Each group has two samples or more.
 
     >>> deciding_n([[9.2, 10.0, 10.9], [9.3, 10.1, 10.8]], math.log(1.1))
-    16
+    13
     """
     variances = np.array([np.log(_finite(group)).var(ddof=1) for group in groups])
     if not variances.any():

@@ -35,6 +35,7 @@ _STYLE = Path(__file__).with_name("house.mplstyle")
 INK, GREY, PALE = "#222222", "#6b6b6b", "#d9d9d9"
 
 _TITLE_IN, _LINE_IN, _FOOTER_IN = 0.34, 0.18, 0.30
+_FOOTER_LINE_IN = 0.11  # of each line from the third on: two fit into the footer's height
 _LEFT, _TITLE_LINE_IN = 0.012, 0.20
 _CHARACTER_IN, _MARK_IN = 0.058, 0.45
 """Widths in a key: of a letter on average, and of a mark with the room around it."""
@@ -226,16 +227,17 @@ class Frame:
         subtitle = [part for line in self.subtitle for part in self._lines(line, fontsize=8)]
         top = _TITLE_IN + _TITLE_LINE_IN * (len(title) - 1)
         head = top + _LINE_IN * len(subtitle) + (_LINE_IN * rows_of_key + 0.08) * bool(self.key)
-        height = head + self._height + _FOOTER_IN
+        small = _wrapped(footer, partial(self._share, font={"fontsize": 6.5}))
+        foot = _FOOTER_IN + _FOOTER_LINE_IN * max(0, small.count("\n") - 1)
+        height = head + self._height + foot
         figure = self.figure
         figure.set_size_inches(WIDTH_IN, height)
-        figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0.0, _FOOTER_IN / height, 1.0, self._height / height)))
+        figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0.0, foot / height, 1.0, self._height / height)))
         for n, line in enumerate(title):
             y = 1 - (0.10 + _TITLE_LINE_IN * n) / height
             figure.text(_LEFT, y, line, fontsize=11, fontweight="bold", va="top")
         for n, line in enumerate(subtitle):
             figure.text(_LEFT, 1 - (top + _LINE_IN * n) / height, line, fontsize=8, color=GREY, va="top")
-        small = _wrapped(footer, partial(self._share, font={"fontsize": 6.5}))
         figure.text(_LEFT, 0.09 / height, small, fontsize=6.5, color=GREY, va="bottom", linespacing=1.15)
         if self.key:
             corner = (_LEFT, 1 - (head - _LINE_IN * rows_of_key - 0.06) / height)

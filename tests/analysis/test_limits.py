@@ -261,7 +261,7 @@ def test_a_throttled_worker_that_flushes_waits_for_link_and_disks_in_turn() -> N
     link, disks = 1250e6 / 1.5, 6 * 205e6 / 1.5
     assert found == pytest.approx(1 / (1 / link + 1 / disks) / 240)
     plain = one_cell(operations="create", files_per_worker=40)[1]
-    ids = {cell.id for cell, _, _ in expand(plain, CLUSTER)}
+    ids = {cell.id for cell, *_ in expand(plain, CLUSTER)}
     unflushed = throttle_limits(scaled_rows.assign(cell_id=ids.pop()), CLUSTER, hosts_of(scaled_rows), plain)
     assert all(limit > found for limit in unflushed.values())
     # hardware as it is has no throttle, and what disks with heads let through is none of its numbers

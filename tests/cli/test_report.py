@@ -53,15 +53,17 @@ def test_run_ends_with_counts_problems_and_advice(capsys: Captured) -> None:
 
 
 def test_status_says_how_sure_the_cells_are_and_what_went_wrong(capsys: Captured) -> None:
+    rule = Repeats(min=3, max=10, half_width=0.05)
+
     def cell(values: list[float], decision: Any, **numbers: int) -> CellStatus:
         interval = Interval("throughput_bytes_per_s", mean_interval(values))
         counts = {"wanted": 10, "valid": len(values), "spent": 0, "invalid": 0, "failed": 0, **numbers}
-        return CellStatus(CELL, **counts, interval=interval, decision=decision, warmup=1)
+        return CellStatus(CELL, **counts, interval=interval, decision=decision, warmup=1, repeats=rule)
 
     cells = (cell([99e6, 100e6, 101e6], "reached", wanted=3), cell([50e6, 60e6], "going-on", failed=1))
     failures = [failed("host-unreachable", f"c{n}", 1, n, end=100.0 + n) for n in range(1, 7)]
     told: dict[str, Any] = {"not_runnable": 4, "reasons": count_reasons(failures), "failures": last_failures(failures)}
-    status = CampaignStatus("small", cells, **told, repeats=Repeats(min=3, max=10, half_width=0.05))
+    status = CampaignStatus("small", cells, **told, repeats=rule)
     lines, found = both(capsys, show_status, status)
     heading = ["cell", "valid", "of", "left", "failed", "warm-up", "mean", "95", "%", "target"]
     assert lines[0].split() == heading
@@ -102,7 +104,7 @@ def test_plan_shows_the_bounds(capsys: Captured) -> None:
     lines, found = both(capsys, show_plan, *words, cells=False)
     assert lines[1].split()[4:7] == ["MiB", "2", "3-10"]
     assert lines[-2].startswith("4 cells, 12 to 40 samples and 4 of the warm-up, roughly ")
-    assert lines[-1] == "a cell ends after 3 to 10 repeats, as soon as the 95 % interval of its mean is ± 5 %"
+    assert lines[-1] == "a cell ends after 3 to 10 repeats, as soon as the 95 % interval of a mean is ± 5 %"
     total = found["total"]
     assert (total["fewest_samples"], total["samples"], total["warmup"]) == (12, 40, 4)
     assert total["fewest_seconds"] < total["seconds"]

@@ -65,7 +65,7 @@ def test_unknown_tools_are_refused_with_the_known_ones(raw: Path) -> None:
         UsageError, match=r"no tool gluster, iozon; there are dd, fio, fio-local, iozone, iozone-local, ip"
     ):
         refuse_unknown(("iozon", "iozone", "gluster"))
-    with pytest.raises(UsageError, match="no tool ior; there are dd, fio, iozone"):
+    with pytest.raises(UsageError, match="no tool ior; there are dd, fio, fio-local, iozone"):
         section_of(raw, "iozone, ior")
 
 
