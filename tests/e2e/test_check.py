@@ -75,7 +75,7 @@ DISORDER = {
 MENDED = {
     "server01": ["rm -r /bricks/jbod/d01/glusterlab-gone"],
     "server02": [
-        "mount $(grep a01 /etc/glusterlab-bricks)",
+        "mount $(awk '/a01/ { print $1, $2 }' /etc/glusterlab-bricks)",
         "mount -o remount,rw /bricks/jbod/d01",
         "rm /bricks/jbod/d02/fill",
     ],
