@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 AGREE = 0.05
-"""Two ways of counting agree where their ratio is no farther from 1: the issue asks that of cells that decide."""
+"""Two ways of counting agree where their ratio is no farther from 1; cells that decide claims ought to."""
 
 LEAST_RECORDS = 10
 """Records of the measured part from which payload is stated: its ends are known to half a record, 5 % of so many."""

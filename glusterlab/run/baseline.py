@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import UsageError
 from glusterlab.spec.campaign import BaselineSpec, Campaign, LayoutSpec, WorkloadSpec
@@ -95,6 +95,11 @@ def expand_baseline(cluster: Cluster, spec: BaselineSpec) -> list[Cell]:
     return cells
 
 
+def _cell(place: str, **facts: Any) -> Cell:
+    """A cell of bricks or links alone, without a volume."""
+    return Cell(layout=Layout(name=place, type="other", subvolumes=1, backing=place), access="none", **facts)
+
+
 def _head_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel) -> list[Cell]:
     """Requests to one disk and to one array, by their size, order and number at a time.
 
@@ -111,9 +116,8 @@ def _head_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel) -> list
             for depth in (1,) if cached else STREAM_DEPTHS if few else RANDOM_DEPTHS:
                 on_medium = ("--sync=dsync",) if operation == "random-write" and not array else ()
                 cells.append(
-                    Cell(
-                        layout=Layout(name=name, type="other", subvolumes=1, backing=name),
-                        access="none",
+                    _cell(
+                        name,
                         tool="fio-local",
                         operation=operation,
                         # no file is written, but requests until the time is over
@@ -132,9 +136,8 @@ def _head_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel) -> list
 def _disk_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel, name: str, backing: Backing) -> list[Cell]:
     record, size = _sizes(spec, brick_rate(cluster, backing) / model.scale)
     return [
-        Cell(
-            layout=Layout(name=name, type="other", subvolumes=1, backing=name),
-            access="none",
+        _cell(
+            name,
             tool="iozone-local",
             operation=operation,
             file_size_bytes=size,
@@ -168,9 +171,8 @@ def brick_rate(cluster: Cluster, backing: Backing, operation: str = "write") -> 
 def _link_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel) -> list[Cell]:
     hosts = len(cluster.hosts)
     return [
-        Cell(
-            layout=Layout(name=NETWORK, type="other", subvolumes=1, backing=NETWORK),
-            access="none",
+        _cell(
+            NETWORK,
             tool="iperf3",
             operation=operation,
             # no file is sent, but one buffer over and over
