@@ -299,6 +299,8 @@ def _remove(name: str, progress: Progress) -> None:
     # a killed brick process cannot end while its dirty pages are written at a limited speed
     throttle.lift(name, disks.attached(images))
     headserver.lift(images)
+    with suppress(TestbedError):
+        throttle.thaw(State.load(folder))
     network.kill_all(name)
     network.remove(name)
     disks.remove(images)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from glusterlab.errors import UsageError
 
@@ -188,7 +188,12 @@ class TestbedOptions:
             "small-file": Model(self.small_file_scale, operations=True, stretched=True),
             **{name: Model(scale, operations=limit, stretched=limit) for name, scale, limit in self.more_models},
         }
-        headed = {name: Model(stated[name].scale, False, True, True) for name in self.heads if name in stated}
+        # of the models that keep sizes, and of one's own when it has heads, time is stretched
+        headed = {
+            name: replace(stated[name], operations=False, heads=True, stretched=name != "large-file")
+            for name in self.heads
+            if name in stated
+        }
         return stated | headed
 
     @property

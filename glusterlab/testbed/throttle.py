@@ -175,10 +175,8 @@ def settle(state: State) -> None:
     `sync` leaves changed metadata in XFS's memory, which it writes later, at the limits of the sample that runs then.
     Only file systems that a testbed made itself are frozen: mounted where it put them, and on its own device.
     """
-    inits = {host: network.pids(network.namespace(state.options.name, host)) for host in {d.host for d in state.disks}}
 
-    def one(disk: Disk) -> None:
-        point = next((Path(f"/proc/{pid}/root{disk.mount_point}") for pid in inits[disk.host]), None)
+    def one(disk: Disk, point: Path | None) -> None:
         if point is None:
             raise TestbedError(f"{disk.host} does not run: 'glusterlab testbed down', then 'up'")
         folder = os.open(point, os.O_RDONLY | os.O_DIRECTORY)
@@ -186,19 +184,39 @@ def settle(state: State) -> None:
             device = os.fstat(folder).st_dev
             if f"{os.major(device)}:{os.minor(device)}" != disk.number:
                 raise TestbedError(f"{disk.device} is not mounted at {disk.mount_point} of {disk.host}")
+            # one that a killed run left frozen cannot be frozen again
+            _thaw(folder)
             try:
                 fcntl.ioctl(folder, FREEZE, 0)
             finally:
-                # also one that an earlier run left frozen
-                with suppress(OSError):
-                    fcntl.ioctl(folder, THAW, 0)
+                _thaw(folder)
         except OSError as error:
             raise TestbedError(f"{disk.device} of {disk.host} cannot be written out: {error.strerror}") from error
         finally:
             os.close(folder)
 
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(one, state.disks))
+        list(pool.map(one, state.disks, _mounted(state)))
+
+
+def thaw(state: State) -> None:
+    """Let go what a run that was killed within `settle` left frozen: nothing could end or be unmounted on it."""
+    for point in filter(None, _mounted(state)):
+        with suppress(OSError):
+            folder = os.open(point, os.O_RDONLY | os.O_DIRECTORY)
+            _thaw(folder)
+            os.close(folder)
+
+
+def _thaw(folder: int) -> None:
+    with suppress(OSError):
+        fcntl.ioctl(folder, THAW, 0)
+
+
+def _mounted(state: State) -> list[Path | None]:
+    """Where each disk's file system is, seen from here; None where its host does not run."""
+    inits = {host: network.pids(network.namespace(state.options.name, host)) for host in {d.host for d in state.disks}}
+    return [next((Path(f"/proc/{pid}/root{d.mount_point}") for pid in inits[d.host]), None) for d in state.disks]
 
 
 def lift(testbed: str, devices: list[str]) -> None:

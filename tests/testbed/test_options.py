@@ -113,6 +113,14 @@ def test_further_models_are_offered_and_kept(tmp_path: Path) -> None:
     assert models.items() <= state.cluster_specification(made)["scale_models"].items()
 
 
+def test_time_is_stretched_where_files_keep_their_size() -> None:
+    own = (("slow", 400.0, False), ("files", 60.0, False))
+    models = TestbedOptions(more_models=own, heads=("large-file", "medium-file", "files")).models
+    stretched = {name: model.stretched for name, model in models.items()}
+    assert stretched == {"large-file": False, "medium-file": True, "small-file": True, "slow": False, "files": True}
+    assert {name for name, model in models.items() if model.heads} == {"large-file", "medium-file", "files"}
+
+
 def test_one_disk_is_slower_than_its_like_and_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = _state(tmp_path, servers=2, disks=2, arrays=1, slow_disks=(("server02", "d01", 4.0),))
     made.save()
@@ -386,4 +394,7 @@ def test_only_a_testbeds_own_disk_is_frozen_and_it_is_let_go_again(
     expected = "is not mounted at" if number else "cannot be written out: Device or resource busy"
     with pytest.raises(TestbedError, match=expected) if number or refuses else nullcontext():
         throttle.settle(made)
-    assert calls == ([] if number else [throttle.FREEZE, throttle.THAW])
+    assert calls == ([] if number else [throttle.THAW, throttle.FREEZE, throttle.THAW])
+    calls.clear()
+    throttle.thaw(made)
+    assert calls == [throttle.THAW]
