@@ -229,7 +229,8 @@ def order_samples(
 ) -> list[PlannedSample]:
     """Samples in interleaved rounds, so that drift over the night does not look like an effect.
 
-    Layouts are shuffled in a round, datasets in a layout; in a dataset what makes the files comes first. The order
+    Layouts are shuffled in a round, datasets in a layout; those of disks with heads come last, because it takes a
+    restart of the volume to put disks behind them. In a dataset what makes the files comes first. The order
     within a round follows from the seed, the cells' ids and the round's number alone: more repeats do not change it.
     `own`: repeats of some cells by id.
     """
@@ -245,6 +246,7 @@ def order_samples(
         for block in blocks:
             datasets = sorted(layouts[block])
             shuffler.shuffle(datasets)
+            datasets.sort(key=lambda dataset: layouts[block][dataset][0].model.heads)
             for dataset in datasets:
                 group = list(layouts[block][dataset])
                 shuffler.shuffle(group)

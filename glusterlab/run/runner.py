@@ -30,7 +30,7 @@ from glusterlab.run.plan import Plan, PlannedSample, build_plan, estimate
 from glusterlab.run.progress import Durations, Ending, NowFile, Output, Progress, RunLog, RunSummary
 from glusterlab.run.queue import Queue
 from glusterlab.run.resume import agree_on_environment, agree_on_specifications, take_up
-from glusterlab.run.sample import LocalRun, SampleRun, Site, Throttle, remove_files
+from glusterlab.run.sample import LocalRun, SampleRun, Site, Throttle, UseHeads, remove_files
 from glusterlab.run.state import result_of
 from glusterlab.secrets import loggable
 from glusterlab.spec import Campaign, Cell, Cluster, dump_yaml
@@ -61,6 +61,7 @@ def run(
     output: Output | None = None,
     pool: Pool | None = None,
     throttle: Throttle | None = None,
+    use_heads: UseHeads | None = None,
     shared_counters: Sequence[str] = (),
 ) -> RunSummary:
     """Run a campaign on a cluster, or go on where an earlier run of it stopped.
@@ -88,7 +89,7 @@ def run(
     connections = pool or Pool.of(cluster, mark=f"{campaign.name}.{uuid.uuid4().hex[:8]}")
     with RawStore(path).lock(), stop_on_signals(connections):
         progress = Progress(campaign.name, output or Output(), NowFile(path), RunLog(Journal(path)))
-        site = Site(campaign, cluster, connections, progress, throttle, tuple(shared_counters))
+        site = Site(campaign, cluster, connections, progress, throttle, use_heads, tuple(shared_counters))
         return _Run(site, plan, path, retry=retry, take_over=take_over, rounds=rounds).execute()
 
 
@@ -105,6 +106,7 @@ class _Run:
         self.executed = 0
         self.breaker = recovery.LayoutBreaker()
         self.volume: Volume | None = None
+        self.heads: bool | None = None
         self.doubtful = False
         costs = estimate(plan, site.cluster).cells
         self.durations = Durations({cell: cost.seconds for cell, cost in costs.items()})
@@ -252,6 +254,7 @@ class _Run:
         result: Measurement | None = None
         with store.begin_sample(planned.cell, **place, warmup=planned.warmup) as writer:
             try:
+                self._use_heads(planned.cell)
                 if planned.cell.access == "none":
                     lock.refuse_if_lost(self.site.pool)
                     execution: SampleRun = LocalRun(self.site, planned.cell, None, writer)
@@ -284,6 +287,16 @@ class _Run:
             self._warn(self._consequence(planned))
         self._record(sample=sample.sample, wall_s=round(wall, 3), layout_s=round(ready - began, 3))
         self._after(sample, planned.cell.layout)
+
+    def _use_heads(self, cell: Cell) -> None:
+        site = self.site
+        if site.use_heads is not None and self.heads != cell.model.heads:
+            lock.refuse_if_lost(site.pool)
+            site.progress.phase(f"disks {'with' if cell.model.heads else 'without'} heads")
+            gluster.stop_all(site.pool, site.cluster, note=self._say)
+            self.volume = self.heads = None
+            site.use_heads(cell.model.heads)
+            self.heads = cell.model.heads
 
     def _consequence(self, planned: PlannedSample) -> str:
         what = f"{planned.cell.slug} {'warm-up' if planned.warmup else 'repeat'} {planned.repeat}"

@@ -48,16 +48,20 @@ _ROOM = 3
 Throttle = Callable[[str | None], Mapping[str, Any]]
 """Puts a testbed under a scale model, or lifts it with None; returns what is in effect."""
 
+UseHeads = Callable[[bool], None]
+"""Puts a testbed's disks behind their heads, or takes them out, while no brick is in use."""
+
 
 @dataclass(frozen=True)
 class Site:
-    """What all samples of a run share; `throttle` is None on real hardware."""
+    """What all samples of a run share; `throttle` is None on real hardware, `use_heads` where disks have none."""
 
     campaign: Campaign
     cluster: Cluster
     pool: Pool
     progress: Progress
     throttle: Throttle | None = None
+    use_heads: UseHeads | None = None
     shared_counters: tuple[str, ...] = ()
 
 

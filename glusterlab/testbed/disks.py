@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,7 @@ from glusterlab.testbed.options import ARRAY_DISKS, TestbedOptions
 DISK_BYTES = int(ST6000NM0034.capacity_bytes)
 ARRAY_BYTES = 12 << 40  # a fifth of its drives; a file of ext4 has 16 TiB at most
 Kind = Literal["disk", "array"]
+BRICK_OPTIONS = "noatime,inode64"  # as host-init.sh mounts them
 _BLOCK = Path("/sys/block")
 JOURNAL_BYTES = 65 << 20
 """What an empty XFS takes of its sparse file: seen with 4 and 48 GiB, 64 MiB are its journal."""
@@ -61,18 +64,56 @@ def make(options: TestbedOptions, folder: Path) -> list[Disk]:
         (folder / image).parent.mkdir(parents=True, exist_ok=True)
         with (folder / image).open("wb") as stream:
             stream.truncate(sizes[kind])
-    behind = headserver.begin(folder, images) if options.heads else folder
+    if options.heads:
+        headserver.begin(folder, images)
     made = []
     for host, kind, point in places:
-        # without direct I/O the file behind a loop device is cached a second time, on the machine
-        direct = [] if options.memory_backed and not options.heads else ["--direct-io=on"]
-        device = run(["losetup", "--find", "--show", *direct, behind / image_of(host, point)]).strip()
-        # A flush is done at once, as by a controller whose cache outlives a power cut: else each would flush
-        # this machine's own disk, which all devices share, at the speed of that and not of the model.
-        # The cache of a bare disk with a head does not outlive one, and its model says what a flush takes.
-        set_queue(device, "write_cache", "write back" if options.heads and kind == "disk" else "write through")
+        device = _attach(folder / image_of(host, point), direct=not options.memory_backed)
         made.append(Disk(host, kind, device, device_number(device), point))
     return made
+
+
+def _attach(file: Path, device: str | None = None, *, direct: bool, cached: bool = False) -> str:
+    # without direct I/O the file behind a loop device is cached a second time, on the machine
+    place: list[str | Path] = [device, file] if device else ["--find", "--show", file]
+    found = run(["losetup", *(["--direct-io=on"] if direct else []), *place])
+    device = device or found.strip()
+    # A flush is done at once, as by a controller whose cache outlives a power cut: else each would flush
+    # this machine's own disk, which all devices share, at the speed of that and not of the model.
+    # The cache of a bare disk with a head does not outlive one, and its model says what a flush takes.
+    set_queue(device, "write_cache", "write back" if cached else "write through")
+    return device
+
+
+def move(disks: list[Disk], folder: Path, inits: Mapping[str, int], *, heads: bool, direct: bool) -> None:
+    """Put disks that nobody uses behind their heads, or back on their files; `inits`: a process of each host.
+
+    What has heads goes through a Python process, byte by byte: at the rates of large files that would be the limit.
+    """
+
+    def one(host: str) -> None:
+        mine = [disk for disk in disks if disk.host == host]
+        inside = ["nsenter", f"--mount=/proc/{inits[host]}/ns/mnt"]
+        # what cannot be unmounted cannot be attached anew, which fails below
+        run([*inside, "umount", *(disk.mount_point for disk in mine)], check=False)
+        for disk in mine:
+            run(["losetup", "--detach", disk.device], check=False)
+            file = folder / (headserver.MOUNT if heads else "") / image_of(host, disk.mount_point)
+            _attach(file, disk.device, direct=heads or direct, cached=heads and disk.kind == "disk")
+        mounts = [f"mount -t xfs -o {BRICK_OPTIONS} {disk.device} {disk.mount_point}\n" for disk in mine]
+        run([*inside, "sh", "-e"], stdin="".join(mounts))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(one, {disk.host for disk in disks}))
+
+
+def has_head(disk: Disk) -> bool | None:
+    """Whether a disk lies behind its head now; None where it lies on nothing."""
+    try:
+        file = (_BLOCK / Path(disk.device).name / "loop/backing_file").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    return Path(file).parts[-3] == headserver.MOUNT
 
 
 def image_of(host: str, mount_point: str) -> str:

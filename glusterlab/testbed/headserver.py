@@ -6,6 +6,7 @@ is gone, and so outlives the command that started it. Without a scale nothing is
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -18,6 +19,7 @@ from contextlib import suppress
 from ctypes.util import find_library
 from dataclasses import dataclass
 from importlib.util import find_spec
+from mmap import mmap
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +30,14 @@ from glusterlab.testbed.local import mounts_below, run, start, unmount_below
 
 MOUNT, CONTROL, DEVICES = "heads", "control", "heads.json"
 _THREADS = 1024  # a request that waits holds one
+_WRITE_BYTES = 1 << 20  # FUSE's most in one request
 _IN_FLIGHT = 65535  # the kernel's most; its default of 12 would be a queue of its own before the disks'
 
 
 @dataclass
 class _Disk:
     file: int
+    direct: int
     kind: str
     pace: float = 1.0
     model: Head | Raid6 | None = None
@@ -45,7 +49,11 @@ class Server:
     use_ns = True
 
     def __init__(self, images: Path, kinds: dict[str, str]) -> None:
-        self._disks = {f"/{name}": _Disk(os.open(images / name, os.O_RDWR), kind) for name, kind in kinds.items()}
+        self._disks = {
+            f"/{name}": _Disk(os.open(images / name, os.O_RDONLY), _open_direct(images / name), kind)
+            for name, kind in kinds.items()
+        }
+        self._buffers: list[mmap] = []
         self._folders = {"/", *(str(Path(name).parent) for name in self._disks)}
         self._changed = threading.Condition()
         self._timelines: dict[float, Timeline] = {}
@@ -143,9 +151,23 @@ class Server:
             self.set(**json.loads(data))
             return len(data)
         disk = self._disk(path)
-        written = os.pwrite(disk.file, data, offset)
+        for at in range(0, len(data), _WRITE_BYTES):
+            self._put(disk, data[at : at + _WRITE_BYTES], offset + at)
         self._wait(disk, lambda model, done: model.write(offset, len(data), done))
-        return written
+        return len(data)
+
+    def _put(self, disk: _Disk, data: bytes, offset: int) -> None:
+        # In the page cache it would wait until the machine has fewer unwritten data, which wait for this process.
+        try:
+            buffer = self._buffers.pop()
+        except IndexError:
+            buffer = mmap(-1, _WRITE_BYTES)  # direct I/O is from whole pages
+        buffer[: len(data)] = data
+        with memoryview(buffer) as view, view[: len(data)] as part:
+            written = os.pwritev(disk.direct, [part], offset)
+        self._buffers.append(buffer)
+        if written != len(data):
+            raise OSError(errno.EIO, f"{written} of {len(data)} bytes written")
 
     def fsync(self, path: str, _data_only: int, _handle: int) -> int:
         # the model's flush, not one of this machine's disk, which all share
@@ -170,6 +192,13 @@ class Server:
                     busy = disk.model.busy_s / len(heads)
                     served[name[1:]] = {**disk.model.counts, "seeks": seeks, "busy_s": round(busy, 6)}
             return {"scale": self._scale, "hardware_s": seconds, "waiting": len(self._waiting), "disks": served}
+
+
+def _open_direct(image: Path) -> int:
+    try:
+        return os.open(image, os.O_RDWR | os.O_DIRECT)
+    except OSError:  # a file system in memory may not know it, nor does it have unwritten data
+        return os.open(image, os.O_RDWR)
 
 
 def problems() -> list[str]:

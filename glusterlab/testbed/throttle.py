@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import TestbedError, UsageError
 from glusterlab.testbed import cgroups, headserver, network
-from glusterlab.testbed.disks import Disk, device_number, image_of, set_queue
+from glusterlab.testbed.disks import Disk, device_number, has_head, image_of, move, set_queue
 from glusterlab.testbed.drives import HOST, RAID6, ST6000NM0034
 from glusterlab.testbed.local import run, write_value
 from glusterlab.testbed.options import (
@@ -109,7 +109,23 @@ def run_options(cluster: Cluster) -> dict[str, Any]:
     if cluster.testbed is None:
         return {}
     state = cluster.testbed.state
-    return {"throttle": lambda model: apply(state, model), "shared_counters": cgroups.SHARED_COUNTERS}
+    return {
+        "throttle": lambda model: apply(state, model),
+        "shared_counters": cgroups.SHARED_COUNTERS,
+        **(
+            {"use_heads": lambda heads: use_heads(state, heads)}
+            if any(model.heads for model in cluster.scale_models.values())
+            else {}
+        ),
+    }
+
+
+def use_heads(state_folder: Path | str, heads: bool) -> None:
+    """Put all disks of a testbed behind their heads, or take them out; no brick may be in use."""
+    state = State.load(Path(state_folder))
+    wrong = [disk for disk in state.disks if has_head(disk) != heads]
+    inits = {host: _init(state, host) for host in {disk.host for disk in wrong}}
+    move(wrong, state.folder / "disks", inits, heads=heads, direct=not state.options.memory_backed)
 
 
 def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
@@ -123,12 +139,15 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     if model is not None and model not in models:
         raise UsageError(f"the testbed '{state.options.name}' has no scale model '{model}': it has {', '.join(models)}")
     chosen = None if model is None else models[model]
+    headed = chosen is not None and chosen.heads
+    if chosen is not None and state.options.heads and any(has_head(disk) != headed for disk in state.disks):
+        behind = "have none now" if headed else "have heads now"
+        raise TestbedError(f"the disks of '{state.options.name}' {behind}: 'glusterlab run' puts them as {model} needs")
     dirty = dirty_limits(state.options.servers, chosen)
     _limit_dirty(dirty, state.folder.parent)
     if chosen is not None:
         # limits are still lifted; an unfrozen XFS counts its time to the next write of metadata anew
         settle(state)
-    headed = chosen is not None and chosen.heads
     limited = None if headed else chosen
     by_kind = {kind: {} if limited is None else disk_limits(device, limited) for kind, device in HARDWARE.items()}
     ahead = read_ahead_bytes(chosen)
@@ -175,11 +194,10 @@ def settle(state: State) -> None:
     `sync` leaves changed metadata in XFS's memory, which it writes later, at the limits of the sample that runs then.
     Only file systems that a testbed made itself are frozen: mounted where it put them, and on its own device.
     """
+    inits = {host: _init(state, host) for host in {disk.host for disk in state.disks}}
 
-    def one(disk: Disk, point: Path | None) -> None:
-        if point is None:
-            raise TestbedError(f"{disk.host} does not run: 'glusterlab testbed down', then 'up'")
-        folder = os.open(point, os.O_RDONLY | os.O_DIRECTORY)
+    def one(disk: Disk) -> None:
+        folder = os.open(f"/proc/{inits[disk.host]}/root{disk.mount_point}", os.O_RDONLY | os.O_DIRECTORY)
         try:
             device = os.fstat(folder).st_dev
             if f"{os.major(device)}:{os.minor(device)}" != disk.number:
@@ -196,16 +214,19 @@ def settle(state: State) -> None:
             os.close(folder)
 
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(one, state.disks, _mounted(state)))
+        list(pool.map(one, state.disks))
 
 
 def thaw(state: State) -> None:
     """Let go what a run that was killed within `settle` left frozen: nothing could end or be unmounted on it."""
-    for point in filter(None, _mounted(state)):
-        with suppress(OSError):
-            folder = os.open(point, os.O_RDONLY | os.O_DIRECTORY)
-            _thaw(folder)
-            os.close(folder)
+    for host in state.options.server_names:
+        with suppress(TestbedError):
+            init = _init(state, host)
+            for disk in state.disks_of(host):
+                with suppress(OSError):
+                    folder = os.open(f"/proc/{init}/root{disk.mount_point}", os.O_RDONLY | os.O_DIRECTORY)
+                    _thaw(folder)
+                    os.close(folder)
 
 
 def _thaw(folder: int) -> None:
@@ -213,10 +234,11 @@ def _thaw(folder: int) -> None:
         fcntl.ioctl(folder, THAW, 0)
 
 
-def _mounted(state: State) -> list[Path | None]:
-    """Where each disk's file system is, seen from here; None where its host does not run."""
-    inits = {host: network.pids(network.namespace(state.options.name, host)) for host in {d.host for d in state.disks}}
-    return [next((Path(f"/proc/{pid}/root{d.mount_point}") for pid in inits[d.host]), None) for d in state.disks]
+def _init(state: State, host: str) -> int:
+    """A process of a host, by which the machine sees its files."""
+    for pid in network.pids(network.namespace(state.options.name, host)):
+        return pid
+    raise TestbedError(f"{host} does not run: 'glusterlab testbed down', then 'up'")
 
 
 def lift(testbed: str, devices: list[str]) -> None:

@@ -159,12 +159,17 @@ def test_disks_with_heads_are_limited_by_them_and_not_by_the_kernel(
     monkeypatch.setattr(throttle, "_limit_dirty", lambda *_: None)
     monkeypatch.setattr(throttle, "settle", lambda _: None)
     monkeypatch.setattr(throttle, "set_queue", lambda *words: ahead.append(words[2]))
+    behind = {disk.device: True for disk in made.disks}
+    monkeypatch.setattr(throttle, "has_head", lambda disk: behind[disk.device])
     monkeypatch.setattr(throttle.headserver, "control", lambda _folder, *words: asked.append(words))
     monkeypatch.setattr(throttle.headserver, "served", lambda _: {"scale": 20.0, "disks": {}})
     effect = throttle.apply(tmp_path, "small-file")
     assert effect["disk"]["outer_bytes_per_s"] == 226e6
     assert effect["enforced_by"][0] == "heads of disks (FUSE)"
     assert "served" not in effect
+    with pytest.raises(TestbedError, match="have heads now: 'glusterlab run' puts them as medium-file needs"):
+        throttle.apply(tmp_path, "medium-file")
+    behind = dict.fromkeys(behind, False)
     assert throttle.apply(tmp_path, "medium-file")["disk"] == {"rbps": 883333, "wbps": 854167}
     assert throttle.apply(tmp_path, None)["served"] == {"scale": 20.0, "disks": {}}
     assert asked == [(20.0, {"server01/d02.img": 4.0}), (None, {}), (None, {})]
