@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from glusterlab.hosts.pool import Pool
     from glusterlab.spec.cluster import Cluster, Host
 
-SHARED_DIRTY_LIMITS = "dirty memory limits"
-"""Of ``shared_counters`` in environment.json: hosts have the machine's limits of unwritten data, all the same."""
-
 _SECTOR_BYTES = 512
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+(?:[a-z][0-9]*)?")
 _WHOLE_NUMBERS = frozenset({"cpus", "memory_bytes", "interface_mtu", "work_dir_free_bytes"})

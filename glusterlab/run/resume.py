@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import SpecError, UsageError
-from glusterlab.hosts.facts import SHARED_DIRTY_LIMITS
 from glusterlab.rawfile import read_raw
 from glusterlab.run.plan import build_plan
 from glusterlab.spec import dump_yaml, load_campaign, load_cluster
@@ -147,13 +146,10 @@ def agree_on_environment(old: Mapping[str, Any], new: Mapping[str, Any], tools: 
     programs = {program.name for name in tools for program in runnable()[name].programs}
     compared = sorted({"gluster", "sysstat", *programs})
 
-    # those of a machine that holds all hosts are changed under any scale model, also another testbed's
-    shared = ("vm.dirty_",) if SHARED_DIRTY_LIMITS in new.get("shared_counters", ()) else ()
-
     def values(facts: Mapping[str, Any]) -> dict[str, Any]:
-        sysctls = sorted(item for item in facts.get("sysctls", {}).items() if not item[0].startswith(shared))
+        sysctls = dict(sorted(facts.get("sysctls", {}).items()))
         releases = {tool: facts.get("tools", {}).get(tool) for tool in compared}
-        return {**{key: facts.get(key) for key in _COMPARED_FACTS}, **dict(sysctls), **releases}
+        return {**{key: facts.get(key) for key in _COMPARED_FACTS}, **sysctls, **releases}
 
     for name, facts in sorted(new["hosts"].items()):
         known = old.get("hosts", {}).get(name, {})

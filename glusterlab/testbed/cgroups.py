@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from glusterlab.errors import TestbedError
-from glusterlab.hosts.facts import SHARED_DIRTY_LIMITS
 from glusterlab.testbed.local import mounts_below, start, unmount_below, write_value
 
 ROOT = Path("/sys/fs/cgroup")
@@ -22,7 +21,7 @@ SHARED_COUNTERS = (
     "blocked processes",
     "paging and io (vmstat)",
     "disks of all hosts (diskstats)",
-    SHARED_DIRTY_LIMITS,
+    "dirty memory limits",
 )
 """What a host's counters show of the whole machine. Telemetry keeps a host's own devices only, and each loop device
 belongs to one host, so that disks stay apart all the same."""

@@ -68,9 +68,9 @@ LINKS_BYTES_PER_S = {"server": 20e9 / 8, "client": 10e9 / 8}
 """What testbeds are scale models of, at full size."""
 
 SERVER_MEMORY_BYTES = 64 << 30
-DIRTY_SHARE, DIRTY_BACKGROUND_SHARE = 0.20, 0.10
-"""Of a server's memory, what may wait to be written, and from where on the kernel writes it back: the guide's standard
-server, and vm.dirty_ratio and vm.dirty_background_ratio of rhgs-sequential-io, Red Hat's profile for large files."""
+DIRTY_SHARE = 0.20
+"""Of the memory of the guide's standard server what may wait to be written: vm.dirty_ratio of rhgs-sequential-io, Red
+Hat's profile for large files. Half of it is written back at once, as by that profile's vm.dirty_background_ratio."""
 
 
 @dataclass(frozen=True)

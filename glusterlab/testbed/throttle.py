@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import TestbedError, UsageError
 from glusterlab.testbed import cgroups, headserver, network
-from glusterlab.testbed.disks import Disk, device_number, has_head, image_of, move, set_queue
+from glusterlab.testbed.disks import Disk, Kind, device_number, has_head, image_of, move, set_queue
 from glusterlab.testbed.drives import HOST, RAID6, ST6000NM0034
 from glusterlab.testbed.local import run, write_value
 from glusterlab.testbed.options import (
-    DIRTY_BACKGROUND_SHARE,
+    ARRAY_DISKS,
     DIRTY_SHARE,
     HARDWARE,
     LINKS_BYTES_PER_S,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 LINK_BURST_BYTES = 256 * 1024
 LINK_QUEUE_BYTES = 1024 * 1024
 VM = Path("/proc/sys/vm")
+BDI = Path("/sys/class/bdi")  # what may wait to be written, by device
 FREEZE, THAW = 0xC0045877, 0xC0045878  # FIFREEZE and FITHAW of linux/fs.h
 TIMERS = {"dirty_expire_centisecs": 3000, "dirty_writeback_centisecs": 500, "../fs/xfs/xfssyncd_centisecs": 3000}
 """What the kernel writes by true time, below `VM`, and after how long: data, how often it looks, XFS its metadata."""
@@ -58,43 +59,45 @@ def disk_limits(hardware: Device, model: Model) -> dict[str, int]:
     return limits
 
 
-def dirty_limits(servers: int, model: Model | None) -> dict[str, int]:
-    """How much all servers together may hold unwritten: the machine has one limit for all of them.
+def unwritten_bytes(kind: Kind, model: Model | None) -> int | None:
+    """What may wait to be written to one disk or array: its part of a server's memory, over the scale.
 
-    A model whose time is the hardware's has a share of its memory; where time is stretched files keep their size, and
-    the hardware's whole memory is more than the machine has: its own limits stay, and timers are stretched.
+    None where time is stretched: files keep their size there, and the hardware's whole memory is more than the machine
+    has. A limit of the whole machine would not do: the kernel shares it among devices, and some of them starved.
     """
-    if model is None:
+    if model is None or model.stretched:
+        return None
+    return round(SERVER_MEMORY_BYTES * DIRTY_SHARE * (1 if kind == "array" else 1 / ARRAY_DISKS) / model.scale)
+
+
+def _limit_unwritten(number: str, limit: int | None) -> None:
+    folder = BDI / number
+    if (folder / "strict_limit").exists():
+        write_value(folder / "strict_limit", "0" if limit is None else "1")
+        write_value(folder / ("max_ratio" if limit is None else "max_bytes"), str(limit or 100))
+
+
+def timers(model: Model | None) -> dict[str, int]:
+    """The kernel's timers where time is stretched, as many times longer."""
+    if model is None or not model.stretched:
         return {}
-    if model.stretched:
-        return {name: min(round(value * model.scale), _MAX_CENTISECS) for name, value in TIMERS.items()}
-    shares = {"dirty_bytes": DIRTY_SHARE, "dirty_background_bytes": DIRTY_BACKGROUND_SHARE}
-    limits = {name: round(servers * SERVER_MEMORY_BYTES * share / model.scale) for name, share in shares.items()}
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return limits if limits["dirty_bytes"] < DIRTY_SHARE * memory else {}
+    return {name: min(round(value * model.scale), _MAX_CENTISECS) for name, value in TIMERS.items()}
 
 
-def _limit_dirty(limits: dict[str, int], home: Path) -> None:
-    """Put limits in the place of the machine's own, which are kept in a file; none: put these back."""
+def _set_timers(values: dict[str, int], home: Path) -> None:
+    """Put timers in the place of the machine's own, which are kept in a file; none: put these back."""
     saved = home / _SAVED
     if not saved.exists():
-        if not limits:
+        if not values:
             return
-        names = [name for kind in ("dirty", "dirty_background") for name in (f"{kind}_bytes", f"{kind}_ratio")]
-        names += [name for name in TIMERS if (VM / name).exists()]
+        own = {name: int((VM / name).read_text(encoding="ascii")) for name in TIMERS if (VM / name).exists()}
         partial = saved.with_suffix(".partial")
-        partial.write_text(
-            json.dumps({name: int((VM / name).read_text(encoding="ascii")) for name in names}), encoding="utf-8"
-        )
+        partial.write_text(json.dumps(own), encoding="utf-8")
         partial.rename(saved)
-    # of bytes and ratio the one that is written makes the other 0
-    own = {
-        name: value for name, value in json.loads(saved.read_text(encoding="utf-8")).items() if value or name in TIMERS
-    }
-    for name, value in (own | limits).items():
+    for name, value in (json.loads(saved.read_text(encoding="utf-8")) | values).items():
         if (VM / name).exists():
             write_value(VM / name, str(value))
-    if not limits:
+    if not values:
         saved.unlink()
 
 
@@ -143,14 +146,15 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     if chosen is not None and state.options.heads and any(has_head(disk) != headed for disk in state.disks):
         behind = "have none now" if headed else "have heads now"
         raise TestbedError(f"the disks of '{state.options.name}' {behind}: 'glusterlab run' puts them as {model} needs")
-    dirty = dirty_limits(state.options.servers, chosen)
-    _limit_dirty(dirty, state.folder.parent)
+    stretched = timers(chosen)
+    _set_timers(stretched, state.folder.parent)
     if chosen is not None:
         # limits are still lifted; an unfrozen XFS counts its time to the next write of metadata anew
         settle(state)
     limited = None if headed else chosen
     by_kind = {kind: {} if limited is None else disk_limits(device, limited) for kind, device in HARDWARE.items()}
     ahead = read_ahead_bytes(chosen)
+    unwritten = {kind: unwritten_bytes(kind, chosen) for kind in ("disk", "array")}
     slow: dict[str, Any] = {}
     late: dict[str, float] = {}
     slowness = {(host, name): times for host, name, times in state.options.slow_disks}
@@ -165,6 +169,7 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         for target, values in _lines(state.options.name, disk.host, disk.number, limits):
             write_value(target, values)
         set_queue(disk.device, "read_ahead_kb", str(ahead // 1024))
+        _limit_unwritten(disk.number, unwritten[disk.kind])
     served: dict[str, Any] = {}
     if state.options.heads:
         images = state.folder / "disks"
@@ -182,7 +187,8 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         **({"slow_disks": slow} if slow else {}),
         **({"served": served} if served.get("scale") else {}),
         **{f"{role}_link_bytes_per_s": rate for role, rate in links.items()},
-        **{("vm_" + name).replace("vm_../fs/xfs/", "fs_xfs_"): value for name, value in dirty.items()},
+        **({"unwritten_bytes": unwritten} if unwritten["disk"] and BDI.is_dir() else {}),
+        **{("vm_" + name).replace("vm_../fs/xfs/", "fs_xfs_"): value for name, value in stretched.items()},
         **({} if chosen is None else {"settled": len(state.disks), "read_ahead_bytes": ahead}),
         "enforced_by": ["heads of disks (FUSE)" if headed else by_blkio, "tc tbf"],
     }
@@ -244,9 +250,11 @@ def _init(state: State, host: str) -> int:
 def lift(testbed: str, devices: list[str]) -> None:
     """Lift the limits of loop devices that are attached now: what still has data to write needs it."""
     with suppress(TestbedError):
-        _limit_dirty({}, state_home())
+        _set_timers({}, state_home())
     for device in devices:
         number = device_number(device)
+        with suppress(TestbedError):
+            _limit_unwritten(number, None)
         for target, values in _lines(testbed, None, number, {}):
             with suppress(TestbedError):
                 write_value(target, values)

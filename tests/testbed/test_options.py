@@ -129,7 +129,8 @@ def test_one_disk_is_slower_than_its_like_and_stays_so(tmp_path: Path, monkeypat
     ahead: list[str] = []
     monkeypatch.setattr(throttle, "_lines", lambda _testbed, _host, _number, found: limits.append(found) or [])
     monkeypatch.setattr(throttle, "_limit_links", lambda *_: None)
-    monkeypatch.setattr(throttle, "_limit_dirty", lambda *_: None)
+    monkeypatch.setattr(throttle, "_limit_unwritten", lambda *_: None)
+    monkeypatch.setattr(throttle, "_set_timers", lambda *_: None)
     monkeypatch.setattr(throttle, "settle", lambda _: None)
     monkeypatch.setattr(throttle, "set_queue", lambda *words: ahead.append(words[2]))
     in_effect = throttle.apply(tmp_path, "small-file")
@@ -156,7 +157,8 @@ def test_disks_with_heads_are_limited_by_them_and_not_by_the_kernel(
     asked: list[tuple[float | None, dict[str, float]]] = []
     monkeypatch.setattr(throttle, "_lines", lambda _testbed, _host, _number, found: limits.append(found) or [])
     monkeypatch.setattr(throttle, "_limit_links", lambda *_: None)
-    monkeypatch.setattr(throttle, "_limit_dirty", lambda *_: None)
+    monkeypatch.setattr(throttle, "_limit_unwritten", lambda *_: None)
+    monkeypatch.setattr(throttle, "_set_timers", lambda *_: None)
     monkeypatch.setattr(throttle, "settle", lambda _: None)
     monkeypatch.setattr(throttle, "set_queue", lambda *words: ahead.append(words[2]))
     behind = {disk.device: True for disk in made.disks}
@@ -346,37 +348,38 @@ def test_status_tells_scripts_the_cluster_file(
     assert " ".join(plain.stdout.split()).endswith(f"server01 10.0.0.1 {shown_as} {processes}")
 
 
-def test_unwritten_data_are_limited_as_the_hardwares_and_the_machines_own_limits_come_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_may_wait_to_be_written_is_limited_by_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Model(200.0, operations=False)
+    # a fifth of 64 GiB for an array, a twelfth of that for a disk, two hundred times smaller
+    assert throttle.unwritten_bytes("array", model) == 68719477
+    assert throttle.unwritten_bytes("disk", model) == 5726623
+    assert throttle.unwritten_bytes("disk", Model(20.0, operations=True, stretched=True)) is None
+    monkeypatch.setattr(throttle, "BDI", tmp_path)
+    throttle._limit_unwritten("7:0", 5726623)
+    assert not list(tmp_path.iterdir()), "an older kernel has no such limit"
+    (tmp_path / "7:0").mkdir()
+    (tmp_path / "7:0/strict_limit").write_text("0")
+    throttle._limit_unwritten("7:0", 5726623)
+    assert [(tmp_path / "7:0" / name).read_text() for name in ("strict_limit", "max_bytes")] == ["1", "5726623"]
+    throttle._limit_unwritten("7:0", None)
+    assert [(tmp_path / "7:0" / name).read_text() for name in ("strict_limit", "max_ratio")] == ["0", "100"]
+
+
+def test_the_machines_own_timers_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     vm = tmp_path / "vm"
     vm.mkdir()
-    own = {
-        "dirty_expire_centisecs": "3000",
-        "dirty_bytes": "0",
-        "dirty_ratio": "20",
-        "dirty_background_bytes": "4096",
-        "dirty_background_ratio": "0",
-    }
-    for name, value in own.items():
-        (vm / name).write_text(value)
+    (vm / "dirty_expire_centisecs").write_text("3000")
     monkeypatch.setattr(throttle, "VM", vm)
-    limits = throttle.dirty_limits(6, Model(200.0, operations=False))
-    # a fifth and a tenth of 64 GiB on each of six servers, two hundred times smaller
-    assert limits == {"dirty_bytes": 412316860, "dirty_background_bytes": 206158430}
-    timers = throttle.dirty_limits(6, Model(20.0, operations=True, stretched=True))
-    assert timers["dirty_expire_centisecs"] == timers["../fs/xfs/xfssyncd_centisecs"] == 60_000
-    assert throttle.dirty_limits(6, Model(1.0, operations=False)) == {}, "more than the machine has"
-    throttle._limit_dirty(limits, tmp_path)
-    throttle._limit_dirty({"dirty_bytes": 8192, "dirty_background_bytes": 4096}, tmp_path)
-    assert (vm / "dirty_bytes").read_text() == "8192"
-    throttle._limit_dirty(timers, tmp_path)
-    assert (vm / "dirty_expire_centisecs").read_text() == "60000"
-    throttle._limit_dirty({}, tmp_path)
-    restored = {name: (vm / name).read_text() for name, value in own.items() if value != "0"}
-    assert restored == {name: value for name, value in own.items() if value != "0"}
+    stretched = throttle.timers(Model(20.0, operations=True, stretched=True))
+    assert stretched["dirty_expire_centisecs"] == stretched["../fs/xfs/xfssyncd_centisecs"] == 60_000
+    assert throttle.timers(Model(200.0, operations=False)) == throttle.timers(None) == {}
+    throttle._set_timers(stretched, tmp_path)
+    throttle._set_timers(stretched | {"dirty_expire_centisecs": 90_000}, tmp_path)
+    assert (vm / "dirty_expire_centisecs").read_text() == "90000"
+    throttle._set_timers({}, tmp_path)
+    assert (vm / "dirty_expire_centisecs").read_text() == "3000"
     assert not (tmp_path / "machine.json").exists()
-    throttle._limit_dirty({}, tmp_path)
+    throttle._set_timers({}, tmp_path)
 
 
 @pytest.mark.parametrize(("number", "refuses"), [(None, False), (None, True), ("7:999", False)])
