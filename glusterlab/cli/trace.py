@@ -71,6 +71,8 @@ def trace(
 
 def _lines(found: Trace) -> Iterator[str]:
     """The samples with their lines, and what does not agree or was not computed."""
+    from glusterlab.store.evidence import ARCHIVE
+
     for sample in found.samples:
         start, end, part, part_end, elapsed = sample["times"].values()
         window = f"measured part {part - start:.1f} to {part_end - start:.1f} s of a command of {end - start:.1f} s"
@@ -82,6 +84,8 @@ def _lines(found: Trace) -> Iterator[str]:
             yield f"  {':'.join([each['file'], *(['-'.join(places)] if places else [])])}\n      {each['text']}{value}"
         if (more := len(sample["lines"]) - _SHOWN) > 0:
             yield f"  and {more} more: --json has them"
+    if any(not Path(line["file"]).exists() for sample in found.samples for line in sample["lines"]):
+        yield f"files that are not there lie in {ARCHIVE} of their sample: 'glusterlab parse' reads them by these names"
     wrong = [", ".join(each["column"] for each in found.checks if not each["agrees"])]
     yield from (f"does not agree: {text}" for text in (*found.problems, *wrong) if text)
     yield from found.notes
