@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from filelock import FileLock
+
 from glusterlab.errors import TestbedError
 from glusterlab.testbed import headserver
 from glusterlab.testbed.drives import ST6000NM0034
@@ -68,7 +70,8 @@ def make(options: TestbedOptions, folder: Path) -> list[Disk]:
         headserver.begin(folder, images)
     made = []
     for host, kind, point in places:
-        device = _attach(folder / image_of(host, point), direct=not options.memory_backed)
+        with _loops(folder):
+            device = _attach(folder / image_of(host, point), direct=not options.memory_backed)
         made.append(Disk(host, kind, device, device_number(device), point))
     return made
 
@@ -97,9 +100,15 @@ def move(disks: list[Disk], folder: Path, inits: Mapping[str, int], *, heads: bo
         # what cannot be unmounted cannot be attached anew, which fails below
         run([*inside, "umount", *(disk.mount_point for disk in mine)], check=False)
         for disk in mine:
-            run(["losetup", "--detach", disk.device], check=False)
             file = folder / (headserver.MOUNT if heads else "") / image_of(host, disk.mount_point)
-            _attach(file, disk.device, direct=heads or direct, cached=heads and disk.kind == "disk")
+            with _loops(folder):
+                behind = _backing_file(disk)
+                if behind is not None and folder not in behind.parents:
+                    raise TestbedError(
+                        f"{disk.device} of {host} was taken for {behind}: 'glusterlab testbed down', 'up'"
+                    )
+                run(["losetup", "--detach", disk.device], check=False)
+                _attach(file, disk.device, direct=heads or direct, cached=heads and disk.kind == "disk")
         mounts = [f"mount -t xfs -o {BRICK_OPTIONS} {disk.device} {disk.mount_point}\n" for disk in mine]
         run([*inside, "sh", "-e"], stdin="".join(mounts))
 
@@ -107,13 +116,22 @@ def move(disks: list[Disk], folder: Path, inits: Mapping[str, int], *, heads: bo
         list(pool.map(one, {disk.host for disk in disks}))
 
 
-def has_head(disk: Disk) -> bool | None:
-    """Whether a disk lies behind its head now; None where it lies on nothing."""
+def _loops(folder: Path) -> FileLock:
+    # a device that is detached to be attached anew must not become another testbed's meanwhile
+    return FileLock(folder.parent.parent / "loops.lock", timeout=120)
+
+
+def _backing_file(disk: Disk) -> Path | None:
     try:
-        file = (_BLOCK / Path(disk.device).name / "loop/backing_file").read_text(encoding="utf-8")
+        return Path((_BLOCK / Path(disk.device).name / "loop/backing_file").read_text(encoding="utf-8").strip())
     except OSError:
         return None
-    return Path(file).parts[-3] == headserver.MOUNT
+
+
+def has_head(disk: Disk) -> bool | None:
+    """Whether a disk lies behind its head now; None where it lies on nothing."""
+    behind = _backing_file(disk)
+    return None if behind is None else behind.parts[-3] == headserver.MOUNT
 
 
 def image_of(host: str, mount_point: str) -> str:

@@ -406,3 +406,23 @@ def test_only_a_testbeds_own_disk_is_frozen_and_it_is_let_go_again(
     calls.clear()
     throttle.thaw(made)
     assert calls == [throttle.THAW]
+
+
+def test_a_loop_device_that_another_took_is_not_detached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disks, "_BLOCK", tmp_path / "block")
+    (tmp_path / "block/loop5/loop").mkdir(parents=True)
+    (tmp_path / "block/loop5/loop/backing_file").write_text("/home/someone/precious.img\n")
+    done: list[list[str]] = []
+    monkeypatch.setattr(disks, "run", lambda words, **_: done.append([str(word) for word in words]) or "")
+    disk = disks.Disk("server01", "disk", "/dev/loop5", "7:5", "/bricks/jbod/d01")
+    folder = tmp_path / "home/default/disks"
+    folder.mkdir(parents=True)
+    with pytest.raises(TestbedError, match=r"/dev/loop5 of server01 was taken for /home/someone/precious\.img"):
+        disks.move([disk], folder, {"server01": 1}, heads=True, direct=True)
+    assert [words[0] for words in done] == ["nsenter"]
+    (tmp_path / "block/loop5/loop/backing_file").write_text(f"{folder}/server01/d01.img\n")
+    assert disks.has_head(disk) is False
+    (tmp_path / "block/loop5/loop/backing_file").write_text(f"{folder}/heads/server01/d01.img\n")
+    assert disks.has_head(disk) is True
+    (tmp_path / "block/loop5/loop/backing_file").unlink()
+    assert disks.has_head(disk) is None
