@@ -85,7 +85,7 @@ def run_notebook(notebook: Path, raw: Path, figures: Path) -> None:
 
 def _hidden(_: str, names: list[str]) -> set[str]:
     """Temporary names, of notebooks that nbval runs at the same time."""
-    return {name for name in names if name.startswith(".") and name != STATE}
+    return {name for name in names if name.startswith(".") and name not in (STATE, tables.MARKER)}
 
 
 def regenerate(campaign: Path, target: Path) -> dict[str, str]:

@@ -243,6 +243,25 @@ def test_the_scale_model_is_in_effect_around_the_measured_command_only(bench: Be
     assert bench.throttled[-1] is None
 
 
+def test_disks_go_behind_their_heads_and_back_while_nothing_uses_them(bench: Bench) -> None:
+    bench.cluster = Cluster.model_validate(
+        {**CLUSTER, "scale_models": {"large-file": {"scale": 200}, "seeking": {"scale": 20, "heads": True}}}
+    )
+    moved: list[bool] = []
+    measured: list[tuple[str | None, bool]] = []
+
+    def use_heads(heads: bool) -> None:
+        assert bench.transport.mounted == {}
+        assert not any(volume.started for volume in bench.transport.volumes.values())
+        moved.append(heads)
+
+    bench.when("-i ", lambda _: measured.append((bench.throttled[-1], moved[-1])))
+    two_kinds = campaign_data(layouts=[MIRROR], workload={"model": ["large-file", "seeking"]}, repeats=2)
+    assert bench.outcome(two_kinds, use_heads=use_heads) == (8, 8, 0)
+    assert moved == [False, True, False, True]
+    assert Counter(measured) == {("large-file", False): 4, ("seeking", True): 4}
+
+
 def test_rounds_are_run_in_parts_each_with_one_repeat_of_every_cell(bench: Bench) -> None:
     campaign = changed(repeats=3, warmup=1)
     first = bench.run(campaign, rounds=1)
