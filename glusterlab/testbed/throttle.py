@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import struct
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
@@ -38,7 +39,8 @@ LINK_BURST_BYTES = 256 * 1024
 LINK_QUEUE_BYTES = 1024 * 1024
 VM = Path("/proc/sys/vm")
 BDI = Path("/sys/class/bdi")  # what may wait to be written, by device
-FREEZE, THAW = 0xC0045877, 0xC0045878  # FIFREEZE and FITHAW of linux/fs.h
+FREEZE, THAW, TRIM = 0xC0045877, 0xC0045878, 0xC0185879  # FIFREEZE, FITHAW and FITRIM of linux/fs.h
+_ALL = struct.pack("QQQ", 0, 2**64 - 1, 0)  # of a file system, to its end, pieces of any length
 TIMERS = {"dirty_expire_centisecs": 3000, "dirty_writeback_centisecs": 500, "../fs/xfs/xfssyncd_centisecs": 3000}
 """What the kernel writes by true time, below `VM`, and after how long: data, how often it looks, XFS its metadata."""
 
@@ -197,6 +199,8 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
 def settle(state: State) -> None:
     """Freeze the file system of each disk and let it go: what was written lies on the disk, and no log is pending.
 
+    What was deleted on disks without heads is given back to the machine.
+
     `sync` leaves changed metadata in XFS's memory, which it writes later, at the limits of the sample that runs then.
     Only file systems that a testbed made itself are frozen: mounted where it put them, and on its own device.
     """
@@ -214,6 +218,10 @@ def settle(state: State) -> None:
                 fcntl.ioctl(folder, FREEZE, 0)
             finally:
                 _thaw(folder)
+            if not has_head(disk):
+                # else what was ever written to it would stay in the machine's own file system
+                with suppress(OSError):
+                    fcntl.ioctl(folder, TRIM, bytearray(_ALL))
         except OSError as error:
             raise TestbedError(f"{disk.device} of {disk.host} cannot be written out: {error.strerror}") from error
         finally:

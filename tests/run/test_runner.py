@@ -256,8 +256,9 @@ def test_disks_go_behind_their_heads_and_back_while_nothing_uses_them(bench: Ben
         moved.append(heads)
 
     bench.when("-i ", lambda _: measured.append((bench.throttled[-1], moved[-1])))
-    two_kinds = campaign_data(layouts=[MIRROR], workload={"model": ["large-file", "seeking"]}, repeats=2)
-    assert bench.outcome(two_kinds, use_heads=use_heads) == (8, 8, 0)
+    (large,) = campaign_data(workload={"model": "large-file"})["workloads"]
+    two_kinds = [large, {**large, "file_size": "2 MiB", "model": "seeking"}]
+    assert bench.outcome(changed(layouts=[MIRROR], workloads=two_kinds, repeats=2), use_heads=use_heads) == (8, 8, 0)
     assert moved == [False, True, False, True]
     assert Counter(measured) == {("large-file", False): 4, ("seeking", True): 4}
 
