@@ -208,8 +208,14 @@ def test_exclusions_keep_their_reason(campaign: Campaign, cluster: Cluster) -> N
     ],
 )
 def test_what_cannot_run_is_listed_with_its_reason(
-    write: Write, campaign_change: dict[str, str], cluster_change: dict[str, str], smallfile: bool, reason: str
+    write: Write,
+    monkeypatch: pytest.MonkeyPatch,
+    campaign_change: dict[str, str],
+    cluster_change: dict[str, str],
+    smallfile: bool,
+    reason: str,
 ) -> None:
+    monkeypatch.delenv("GLUSTERLAB_SMALLFILE", raising=False)
     campaign = load_campaign(write("campaign.yaml", CAMPAIGN, campaign_change))
     cluster = load_cluster(write("cluster.yaml", CLUSTER, cluster_change))
     plan = build_plan(campaign, cluster, ready={"smallfile"} if smallfile else ())
