@@ -10,6 +10,7 @@ The tree::
     ├── HostError              exit 3, a host could not be reached or is unfit: host
     │   ├── CommandError       exit 3, a command failed on a host: command, exit code, end of stderr
     │   └── VolumeError        exit 1, the pool or a volume of it is not what it should be
+    │       └── RefusedError   exit 1, the pool's release has not what a layout asks for
     ├── TestbedError           exit 3, the testbed cannot be started or taken down
     ├── WorkloadError          exit 3, a workload cannot be started as specified
     ├── ParseError             exit 1, a raw file is not what it should be: file, line, expected, found
@@ -21,8 +22,6 @@ The tree::
 
 Errors cross process borders, so each of them pickles.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -119,6 +118,10 @@ class VolumeError(HostError):
 
     exit_code = 1
     reasons: tuple[Any, ...] = ()
+
+
+class RefusedError(VolumeError):
+    """GlusterFS refuses what a layout asks for, and would in any further attempt: its release has it not."""
 
 
 class TestbedError(GlusterlabError):

@@ -1,7 +1,5 @@
 """Any raw file as records or JSON lines: the tool is recognised by content, results and telemetry alike."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -18,8 +16,7 @@ from glusterlab.telemetry.reader import recognise
 from glusterlab.tools.document import MAX_BYTES, Document, located, read_head
 from glusterlab.tools.records import Record
 
-TELEMETRY_TOOLS = ("sar", "sadf")
-"""Tools whose files are read in windows, whatever their size."""
+TELEMETRY_TOOLS = ("sar", "sadf")  # tools whose files are read in windows, whatever their size
 
 _SURE = 0.9  # a reader has seen a mark that only its tool leaves
 STDIN = Path("-")

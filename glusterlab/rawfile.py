@@ -3,8 +3,6 @@
 What is refused is an OSError whose strerror says what was expected, what was found, and what to do.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """Why a sample is not valid: a small vocabulary that the runner, the parsers and the raw store share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -19,6 +17,7 @@ ReasonCode = Literal[
     "brick-offline",
     "heal-pending",
     "rebalance-running",
+    "tier-stopped",
     "clock-skew",
     "stray-process",
     "cache-not-dropped",
@@ -29,6 +28,8 @@ ReasonCode = Literal[
     "disk-full",
     "link-lost",
     "mount-hung",
+    "mount-changed",
+    "access-lost",
     "pool-unhealthy",
 ]
 """What can be wrong with a sample, in the words that sample.json and the tables use."""
@@ -71,6 +72,10 @@ MEANINGS: Mapping[ReasonCode, Meaning] = {
         "A rebalance moved files while the volume was measured.",
         "Wait until 'gluster volume rebalance VOLUME status' says completed, or stop it.",
     ),
+    "tier-stopped": Meaning(
+        "A server's daemon that moves files between the hot and the cold tier did not run, or was started again.",
+        "Read 'gluster volume tier VOLUME status', and the daemon's log in /var/log/glusterfs of that server.",
+    ),
     "clock-skew": Meaning(
         "A host's clock differs from the controller's by more than a second, or was set during the measurement.",
         "Start chronyd or ntpd on the host, and on the controller.",
@@ -110,6 +115,14 @@ MEANINGS: Mapping[ReasonCode, Meaning] = {
     "mount-hung": Meaning(
         "The mounted volume did not answer on a client.",
         "Read the mount's log below /var/log/glusterfs on the client; the suite mounts it again by itself.",
+    ),
+    "mount-changed": Meaning(
+        "What is mounted on a client is not what was asked for, or not what it was before the measurement.",
+        "Look at the client's mounts: who mounts there, an automounter for one, must not do so while a campaign runs.",
+    ),
+    "access-lost": Meaning(
+        "A server of NFS or SMB by which clients reach the volume had ended, or was started again.",
+        "Read the logs of Ganesha, samba or gNFS on that server; the suite starts its own again by itself.",
     ),
     "pool-unhealthy": Meaning(
         "The pool, or its volume, could not be brought in order before the measurement.",

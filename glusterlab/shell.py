@@ -1,7 +1,5 @@
 """The one place where a value becomes part of a shell command."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

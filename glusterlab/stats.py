@@ -13,8 +13,6 @@ Statistical Association 67 (1972) 687, as R's ``wilcox.test`` has it; Pratt, ibi
 Tarone, Biometrics 46 (1990) 515, on tests that cannot be significant.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

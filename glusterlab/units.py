@@ -1,7 +1,5 @@
 """Sizes, rates and times: read as a person writes them, with the prefixes of IEC 80000-13, kept in SI base units."""
 
-from __future__ import annotations
-
 import math
 import re
 from decimal import Decimal

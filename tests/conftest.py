@@ -65,6 +65,7 @@ def build_samples(
                 "scale": scale,
                 "operations_limited": tool == "smallfile",
                 "heads": False,
+                "mounts": 1,
                 "disks": 72,
                 "gluster_version": "10.3",
                 "start_s": start,

@@ -39,6 +39,7 @@ def release(
             operations_limited=size < MIB,
             gluster_version=version,
             operations_per_s=math.nan,
+            streams_held=math.nan,
         )
         repeat = cell["sample"]
         start = offset_s + round_s * repeat + place

@@ -179,6 +179,7 @@ def test_notebooks_hold_their_outputs(notebook: Path) -> None:
     [
         ("named", {"day"}, "no campaign in raw/ of its study yet: night, noon"),
         ("named", {"day", "noon"}, ""),
+        ("asked", {"day", "night"}, "no campaign in raw/ names it yet"),
         ("any", {"day"}, ""),
         ("*", {"day"}, ""),
     ],

@@ -22,9 +22,22 @@ CAMPAIGNS = sorted(
 )
 
 
+def studies_of(notebook: Path) -> str:
+    """Which studies a notebook is for, as `glusterlab.reproduce.reproduce.runs_on` has it."""
+    return str(json.loads(notebook.read_text())["metadata"].get("glusterlab", {}).get("study", "*"))
+
+
+def notebooks_asked(study: str = "") -> set[str]:
+    """The notebooks that campaigns in ``raw/`` name, of a study or of all."""
+    campaigns = [load_campaign(folder / "campaign.yaml") for folder in CAMPAIGNS]
+    return {name for each in campaigns if study in ("", each.study) for name in each.notebooks or ()}
+
+
 def studies_to_measure(notebook: Path, known: Sequence[Study], measured: Collection[str]) -> str:
     """Why a notebook cannot have been run yet: the studies that alone it is for, where none of them has a campaign."""
-    if json.loads(notebook.read_text())["metadata"].get("glusterlab", {}).get("study") != "named":
+    if studies_of(notebook) == "asked" and notebook.stem not in notebooks_asked():
+        return "no campaign in raw/ names it yet"
+    if studies_of(notebook) != "named":
         return ""
     of = [study.study for study in known if notebook.stem in study.notebooks]
     return "" if set(of) & {*measured} else f"no campaign in raw/ of its study yet: {', '.join(of)}"

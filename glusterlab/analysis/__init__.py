@@ -3,8 +3,6 @@
 The names here are those that notebooks take.
 """
 
-from __future__ import annotations
-
 from glusterlab.analysis.describe import file_sizes_table, written_sizes
 from glusterlab.analysis.efficiency import all_sizes, efficiency, saturation_points, with_published_totals
 from glusterlab.analysis.limits import limit_curves, pool_limits, with_limits

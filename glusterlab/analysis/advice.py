@@ -3,12 +3,10 @@
 The purposes are data of the study; how one is decided is this project's rule, which the notebook on sizing states.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -17,11 +15,9 @@ from glusterlab.analysis.capacity import dense_rule
 from glusterlab.analysis.select import BACKING_LABELS, select
 from glusterlab.analysis.sizing import Request, Sizing, size_block
 from glusterlab.errors import DataError
+from glusterlab.spec.cluster import Cluster
+from glusterlab.spec.prices import PriceList
 from glusterlab.stats import MIN_SAMPLES, TWO_GROUPS, Estimate, contrast_interval, two_groups
-
-if TYPE_CHECKING:
-    from glusterlab.spec.cluster import Cluster
-    from glusterlab.spec.prices import PriceList
 
 WRITE_FLOOR = 0.5
 """Share of the best writes per cost that an archive's layout must reach."""
@@ -68,7 +64,7 @@ class _Candidate(NamedTuple):
     def score(self) -> float:
         return math.fsum(math.fsum(map(math.log, group)) / len(group) for group in self.groups)
 
-    def over(self, other: _Candidate) -> Estimate:
+    def over(self, other: "_Candidate") -> Estimate:
         """Geometric mean over the operations over that of another."""
         product, power = contrast_interval(self.groups, other.groups), 1 / len(self.groups)
         return Estimate(product.centre**power, product.low**power, product.high**power, product.n, product.method)

@@ -1,20 +1,17 @@
 """What disks, arrays and links did alone, from a baseline, beside what cluster.yaml and a study state (appendix A)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import pandas as pd
 
+from glusterlab.run.baseline import brick_rate
+from glusterlab.spec.cell import Cell
+from glusterlab.spec.cluster import Cluster
 from glusterlab.units import MEGABYTE, format_size, short_number
-
-if TYPE_CHECKING:
-    from glusterlab.spec.cell import Cell
-    from glusterlab.spec.cluster import Cluster
 
 What = Literal["brick", "server", "link"]
 """brick: one of each server at work at once. server: all bricks of a server at once. link: a pair of hosts."""
@@ -56,11 +53,8 @@ def stated(rates: Rates, cluster: Cluster) -> float | None:
     backing = cluster.backings.get(rates.of)
     if backing is None:
         return None
-    write = rates.operation == "write"
-    array = hardware.array_write if write else hardware.array_read
-    disk = hardware.disk_write if write else hardware.disk_read
-    brick = array if array is not None and backing.kind.startswith("raid") else disk * backing.disks_per_brick
-    return brick * (len(backing.bricks) if rates.what == "server" else 1) / rates.scale
+    bricks = len(backing.bricks) if rates.what == "server" else 1
+    return brick_rate(cluster, backing, rates.operation) * bricks / rates.scale
 
 
 def slow_places(results: Sequence[Rates], cluster: Cluster) -> list[str]:
@@ -197,20 +191,8 @@ def rates_table(kinds: pd.DataFrame) -> pd.DataFrame:
 
 
 REQUESTS = [
-    *(
-        "baseline",
-        "model",
-        "scale",
-        "what",
-        "operation",
-        "record_size_bytes",
-        "depth",
-        "place",
-        "sample",
-        "rate",
-        "full_size",
-    ),
-    *("unit", "published", "data_sheet", "share_of_published", "share_of_data_sheet"),
+    *("baseline", "model", "scale", "what", "operation", "record_size_bytes", "depth", "place", "sample"),
+    *("rate", "full_size", "unit", "published", "data_sheet", "share_of_published", "share_of_data_sheet"),
 ]
 """Columns of `request_rates`: a row per sample and server, whose disk or array had ``depth`` requests at a time.
 

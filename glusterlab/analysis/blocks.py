@@ -1,12 +1,10 @@
 """What a pool is built of that is sized or priced: one layout as it was measured, and what rules say it would do."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -14,10 +12,8 @@ from glusterlab.analysis.capacity import disks_per_brick, layout_of, pool_capaci
 from glusterlab.analysis.efficiency import GROUP, best_of_curves, with_full_size
 from glusterlab.analysis.select import split_values, summarise
 from glusterlab.spec.cell import Layout, LayoutType
-
-if TYPE_CHECKING:
-    from glusterlab.spec.cluster import Cluster, Hardware
-    from glusterlab.spec.prices import PriceList
+from glusterlab.spec.cluster import Cluster, Hardware
+from glusterlab.spec.prices import PriceList
 
 ACCESS = "native"
 """The client whose results are priced, sized and advised on: the one that the guide's price figures are of."""

@@ -4,8 +4,6 @@ Capacity follows from the layout alone, nothing of it is measured (the guide, Gl
 a data protection method, figure 3). What file systems, thin pools and reserves take is left out, as the guide does.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, NamedTuple, cast, get_args
 

@@ -10,9 +10,7 @@ An IOzone writer that is told to stop is measured up to its flush, and then writ
 still measured: so of writes that it stops the truth lies between the two views.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -23,9 +21,6 @@ from glusterlab.analysis.select import DIRECTIONS, POINT, by_operation, valid_sa
 from glusterlab.stats import Estimate, contrast_interval
 from glusterlab.tables.parts import measured_parts
 from glusterlab.tools.records import WHOLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 AGREE = 0.05
 """Two ways of counting agree where their ratio is no farther from 1; cells that decide claims ought to."""

@@ -1,21 +1,15 @@
 """Tables of what a cluster is made of and what a campaign writes on it, from their specifications alone."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from itertools import product
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from glusterlab.analysis.select import same_size
-from glusterlab.spec.cluster import ServerModel
+from glusterlab.spec.campaign import Campaign
+from glusterlab.spec.cluster import Backing, Cluster, ServerModel
 from glusterlab.units import format_size
-
-if TYPE_CHECKING:
-    from glusterlab.spec.campaign import Campaign
-    from glusterlab.spec.cluster import Backing, Cluster
 
 HOST_COLUMNS = ["role", "host", "model", "parts", "disks", "bricks", "link_bytes_per_s"]
 """Columns of `hosts_table`: ``model`` and ``parts`` say what the host is, or on a testbed stands for; ``bricks`` says

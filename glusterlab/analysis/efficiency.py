@@ -3,19 +3,14 @@
 It divides by all disks, "regardless of the RAID, replication, or erasure coding configuration".
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from glusterlab.analysis.select import WHOLE_TIME, levels, same_size, select, split_values, summarise
 from glusterlab.stats import MIN_SAMPLES, Estimate, ratio_interval
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 SATURATION_GAIN = 0.10
 """A volume counts as saturated where more workers gain no more than this share."""
@@ -66,25 +61,24 @@ def best_workers(summary: pd.DataFrame) -> pd.DataFrame:
     return summary.loc[rows].reset_index(drop=True)
 
 
-def saturation_point(workers: NDArray[np.float64], means: NDArray[np.float64], gain: float = SATURATION_GAIN) -> float:
-    """The fewest workers of a curve that no larger count beats by more than the share `gain`."""
+def saturation_point(workers: NDArray[np.float64], means: NDArray[np.float64]) -> float:
+    """The fewest workers of a curve that no larger count beats by more than the share `SATURATION_GAIN`."""
     order = workers.argsort()
     later = np.maximum.accumulate(means[order][::-1])[::-1]
-    return float(workers[order][later <= means[order] * (1 + gain)][0])
+    return float(workers[order][later <= means[order] * (1 + SATURATION_GAIN)][0])
 
 
-def saturation_points(summary: pd.DataFrame, gain: float = SATURATION_GAIN) -> pd.DataFrame:
-    """Where each curve over workers stops rising, by its means.
+def saturation_points(summary: pd.DataFrame) -> pd.DataFrame:
+    """Where each curve over workers stops rising, by its means (`saturation_point`).
 
-    The saturation point is the fewest workers that no larger measured count beats by more than the share `gain`. When
-    that is the largest count itself, none was seen, and of a curve with a point of fewer than `MIN_SAMPLES` samples, or
-    of two groups of them, neither is said. `GROUP`, ``saturation_workers`` (NaN where not seen), ``still_rising`` (at
-    the right end), ``most_workers``, ``best_workers``, ``points`` and ``n`` (smallest of the curve).
+    Where that is the largest count itself, none was seen, and of a curve with a point of fewer than `MIN_SAMPLES`
+    samples, or of two groups of them, neither is said. `GROUP`, ``saturation_workers`` (NaN where not seen),
+    ``still_rising`` (at the right end), ``most_workers``, ``best_workers``, ``points`` and ``n`` (the smallest).
     """
     records: list[tuple[object, ...]] = []
     for names, rows in summary.groupby(GROUP, observed=True, sort=False):
         workers, means = rows["workers"].to_numpy(dtype=float), levels(rows).to_numpy()
-        point, most, n = saturation_point(workers, means, gain), int(workers.max()), int(rows["n"].min())
+        point, most, n = saturation_point(workers, means), int(workers.max()), int(rows["n"].min())
         known = n >= MIN_SAMPLES and bool(rows["mean"].notna().all())
         seen = point if known and point != most else math.nan
         rising = known and point == most and len(rows) > 1
@@ -184,12 +178,10 @@ def all_sizes(samples: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
         throughput_bytes_per_s=small["files_per_s"] * size,
         throughput_whole_bytes_per_s=small.get("files_whole_per_s", math.nan) * size,
     )
-    parts = [
-        efficiency(rows, "throughput_bytes_per_s", in_bytes)
-        for rows in (small, select(samples, tool="iozone", operations=("write", "read")))
-        if len(rows)
-    ]
-    table = pd.concat(parts, ignore_index=True) if parts else efficiency(small, "throughput_bytes_per_s", in_bytes)
+    large = select(samples, tool="iozone", operations=("write", "read"))
+    measured = [rows for rows in (small, large) if len(rows)] or [small]
+    parts = [efficiency(rows, "throughput_bytes_per_s", in_bytes) for rows in measured]
+    table = pd.concat(parts, ignore_index=True)
     table = table.assign(operation=table["operation"].astype(str).replace("create", "write"))
     return table.sort_values(
         ["operation", "nominal_file_size_bytes", "series"], ascending=[False, True, True], ignore_index=True

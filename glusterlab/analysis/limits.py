@@ -7,13 +7,11 @@ few bricks, and few workers use few clients' links. Nothing is fitted to results
 second are left out, so small files stay far below a bound. Caches may pass that of the disks.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -22,12 +20,9 @@ from glusterlab.analysis.capacity import layout_of
 from glusterlab.analysis.efficiency import GROUP
 from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.select import DIRECTIONS, VIEWS
-from glusterlab.spec.campaign import expand
-
-if TYPE_CHECKING:
-    from glusterlab.spec.campaign import Campaign
-    from glusterlab.spec.cell import Cell
-    from glusterlab.spec.cluster import Cluster
+from glusterlab.spec.campaign import Campaign, expand
+from glusterlab.spec.cell import Cell
+from glusterlab.spec.cluster import Cluster
 
 Part = Literal["client links", "server links", "disks"]
 
@@ -102,7 +97,8 @@ def pool_limits(
     ``hosts`` is by ``cell_id``, on the scale that was measured. A row per cell and part: what describes the cell, and
     `POOL_LIMITS`: ``bound_bytes_per_s``, of all workers together on that scale; ``binds``, the least of a cell's
     bounds; ``source``, the baseline that measured the hardware, empty where the cluster file states it. No rows of
-    cells whose hardware, layout, access or operation is not known here, and of volumes that shard their files.
+    cells whose hardware, layout, access or operation is not known here, and of volumes that shard their files or have
+    tiers.
     """
     specified = _cells(campaign, cluster)
     records: list[tuple[object, ...]] = []
@@ -175,8 +171,9 @@ def _bounds(
     operation = str(row["operation"])
     options = {} if cell is None else dict(cell.layout.options)
     known = str(row["access"]) in CLIENT_SIDE and operation in DIRECTIONS and row["type"] != "other"
-    sharded = options.get("features.shard", "off").lower() in _ON
-    if cluster is None or host is None or backing is None or sharded or not known:
+    # of a tiered volume it is not known which bricks files lie on
+    elsewhere = options.get("features.shard", "off").lower() in _ON or bool(row.get("hot"))
+    if cluster is None or host is None or backing is None or elsewhere or not known:
         return {}
     one_at_a_time = DIRECTIONS[operation] == "read" or (cell is not None and flushes(cell.options))
     return volume_bounds(

@@ -4,22 +4,17 @@ The guide shows relative values, so every value is a ratio to the first configur
 95 % intervals are those of the measured values, carried through.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from glusterlab.analysis.blocks import best_rows, blocks, guess_sentence, of_unknown_size
 from glusterlab.analysis.select import by_operation, split_values
-from glusterlab.spec.prices import GROUPS
+from glusterlab.spec.prices import GROUPS, Group, PriceList
 from glusterlab.stats import Estimate, ratio_interval
-
-if TYPE_CHECKING:
-    from glusterlab.spec.prices import Group, PriceList
 
 TERABYTE = 10**12
 
@@ -57,9 +52,9 @@ def _order(row: Mapping[Any, Any]) -> tuple[bool, float, str, str]:
     return str(row["type"]) != "replicate", float(row["disks"]), str(row["kind"]), str(row["series"])
 
 
-def price_factors(steps: int = 4) -> list[float]:
-    """Factors of a price over `FACTOR_RANGE`, at equal steps of their logarithm, so many on either side of 1."""
-    return [FACTOR_RANGE[1] ** (step / steps) for step in range(-steps, steps + 1)]
+def price_factors() -> list[float]:
+    """Factors of a price over `FACTOR_RANGE`, at equal steps of their logarithm, four on either side of 1."""
+    return [FACTOR_RANGE[1] ** (step / 4) for step in range(-4, 5)]
 
 
 def priced(samples: pd.DataFrame, quantity: str, prices: PriceList) -> pd.DataFrame:
@@ -127,8 +122,7 @@ def relative_per_cost(table: pd.DataFrame) -> pd.DataFrame:
 
 def cost_table(table: pd.DataFrame) -> pd.DataFrame:
     """What each pool costs and holds, once per layout: ``series``, ``type``, ``geometry``, ``kind`` and `PRICED`."""
-    rows = table.drop_duplicates("series")[["series", "type", "geometry", "kind", *PRICED]]
-    return rows.reset_index(drop=True)
+    return table.drop_duplicates("series", ignore_index=True)[["series", "type", "geometry", "kind", *PRICED]]
 
 
 def _moved_cost(row: Mapping[Any, Any], prices: PriceList, groups: Iterable[Group], factor: float) -> float:
@@ -161,10 +155,8 @@ def sensitivity(table: pd.DataFrame, prices: PriceList, factors: Iterable[float]
                 ratios = [row[name] * change for name in relative]
                 records.append((move, *(row[name] for name in layout), float(factor), *ratios))
     moved = pd.DataFrame.from_records(records, columns=["move", *layout, "factor", *relative])
-    ranks = moved.groupby(["move", "operation", "factor"], observed=True)["relative"].rank(
-        ascending=False, method="min"
-    )
-    return moved.assign(rank=ranks.astype(int))
+    curves = moved.groupby(["move", "operation", "factor"], observed=True)["relative"]
+    return moved.assign(rank=curves.rank(ascending=False, method="min").astype(int))
 
 
 def _crossing(one: tuple[float, float], other: tuple[float, float], ratio: float, centre: float) -> float:

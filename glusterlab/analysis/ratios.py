@@ -3,19 +3,14 @@
 Each ratio is of two cells at their own best worker counts, and needs no scale.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from glusterlab.analysis.efficiency import compare_rows
 from glusterlab.analysis.select import DIRECTIONS, levels, operation_rank, same_size
-
-if TYPE_CHECKING:
-    from glusterlab.spec.claims import Claim, Claims
+from glusterlab.spec.claims import Cells, Claims
 
 RATIO = ["ratio", "ratio_low", "ratio_high", "ratio_n", "ratio_to", "ratio_to_workers", "ratio_whole"]
 """Columns that tell a ratio: of the row to the series ``ratio_to`` at ``ratio_to_workers`` workers; ``ratio_n`` is the
@@ -35,13 +30,13 @@ def family(table: pd.DataFrame, type_: str, kind: str) -> pd.DataFrame:
     return table[chosen].reset_index(drop=True)
 
 
-def _ratio(row: pd.Series, other: pd.Series | None) -> dict[str, object]:
+def _ratio(row: pd.Series, other: pd.Series | None) -> tuple[float | str, ...]:
     if other is None:
-        return dict(zip(RATIO, [math.nan] * 4 + ["", math.nan, math.nan], strict=True))
+        return *[math.nan] * 4, "", math.nan, math.nan
     found = compare_rows(row, other)
     numbers = found.centre, found.low, found.high, float(found.n)
     whole = float(row.get("whole_mean", math.nan)) / float(other.get("whole_mean", math.nan))
-    return dict(zip(RATIO, (*numbers, str(other["series"]), float(other["workers"]), whole), strict=True))
+    return *numbers, str(other["series"]), float(other["workers"]), whole
 
 
 def _with_ratios(rows: pd.DataFrame, counterparts: list[pd.Series | None]) -> pd.DataFrame:
@@ -109,16 +104,13 @@ def stated_ratios(claims: Claims, figure: str) -> pd.DataFrame:
         over, under = ([claims.layouts[name] for name in side.layout or ()] for side in (claim.of, claim.to))
         if not (over and under) or (over[0].server_model, under[0].server_model) != claims.servers[:2]:
             continue
+        cells = claim.cells or Cells()
         records += [
             (claim.id, over[0].type, over[0].kind, operation, size, claim.published.value)
-            for operation in _of_both(claim, "operation")
-            for size in _of_both(claim, "size")
+            for operation in cells.operation or ()
+            for size in cells.size or ()
         ]
     return pd.DataFrame.from_records(records, columns=STATED)
-
-
-def _of_both(claim: Claim, name: str) -> tuple[Any, ...]:
-    return (getattr(claim.cells, name) if claim.cells is not None else None) or ()
 
 
 def read_write_gap(table: pd.DataFrame) -> pd.DataFrame:

@@ -11,21 +11,17 @@ Intervals are percentiles of a bootstrap of the means: normal errors of the spre
 chi-squared with its degrees of freedom (Davison and Hinkley, Bootstrap Methods (1997), sections 2.2 and 7.3).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import special
 
 from glusterlab.analysis.efficiency import GROUP
 from glusterlab.stats import LEVEL, MIN_SAMPLES, TWO_GROUPS, two_groups
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 PARAMETERS = 3
 """Of the law."""

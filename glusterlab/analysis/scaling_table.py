@@ -1,7 +1,5 @@
 """Fits of the Universal Scalability Law as tables, curves for figures, and sentences."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -4,8 +4,6 @@ A *series* is what a figure draws with one colour: one layout, and whatever else
 operation, file size and workers. Samples of different cells are never pooled.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
@@ -60,11 +58,15 @@ WHOLE_TIME = ["whole_mean", "whole_low", "whole_high"]
 DIRECTIONS = directions()
 
 
-def layout_label(type_: str, geometry: str, kind: str) -> str:
-    """A layout as figures name it, with the kind of its backing; what is no volume has the name of what it lies on."""
+def layout_label(type_: str, geometry: str, kind: str, hot: str = "", hot_kind: str = "") -> str:
+    """A layout as figures name it, with the kind of its backing and the hot tier before it.
+
+    What is no volume has the name of what it lies on.
+    """
     if type_ == "other":
         return BACKING_LABELS.get(kind, kind)
-    return f"{type_} {geometry}, {BACKING_LABELS.get(kind, kind)}"
+    tier = f" + hot {hot}, {BACKING_LABELS.get(hot_kind, hot_kind)}" if hot else ""
+    return f"{type_} {geometry}, {BACKING_LABELS.get(kind, kind)}{tier}"
 
 
 def valid_samples(samples: pd.DataFrame) -> pd.DataFrame:
@@ -82,6 +84,7 @@ _VARIANTS: Mapping[str, Callable[[Any], str]] = {
     "file_size_bytes": lambda size: f"{format_size(int(size))} files",
     "files_per_worker": lambda count: f"{int(count)} files per worker",
     "scale": "1:{:g}".format,
+    "mounts": lambda count: f"{count} mount{'s' if count > 1 else ''} per client",
     "heads": lambda heads: "disks with heads" if heads else "disks without heads",
 }
 
@@ -92,12 +95,12 @@ def with_series(samples: pd.DataFrame) -> pd.DataFrame:
     Two different cells never share series, tool, operation, nominal file size and workers.
     """
     table = samples.copy()
-    names = table[["type", "geometry", "kind"]].astype(str)
+    names = table.reindex(columns=["type", "geometry", "kind", "hot", "hot_kind"], fill_value="").astype(str)
     table["series"] = [layout_label(*row) for row in names.itertuples(index=False, name=None)]
     point = ["series", "tool", "operation", "nominal_file_size_bytes", "workers"]
     # the scale before the sizes, which follow from it
     sizes = ("record_size_bytes", "files_per_worker", "file_size_bytes")
-    for column in ("backing", "layout", "access", "scale", "heads", *sizes, "cell_id"):
+    for column in ("backing", "layout", "access", "mounts", "scale", "heads", *sizes, "cell_id"):
         if table.empty or table.groupby(point, observed=True)["cell_id"].nunique().max() == 1:
             break
         mixed = table.groupby(point, observed=True)[column].transform(lambda values: values.nunique(dropna=False)) > 1

@@ -4,14 +4,14 @@ The assumption behind every number: throughput, capacity and cost grow in propor
 them. It was measured on one number of servers only.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
+
+import pandas as pd
 
 from glusterlab.analysis.blocks import Block, best_rows, blocks, native_only, of_unknown_size, server_rates
 from glusterlab.analysis.capacity import (
@@ -25,16 +25,12 @@ from glusterlab.analysis.capacity import (
 from glusterlab.analysis.select import same_size, select, valid_samples
 from glusterlab.analysis.words import interval_text
 from glusterlab.errors import DataError, UsageError
+from glusterlab.spec.cluster import Cluster, Hardware
 from glusterlab.spec.fields import suggest
+from glusterlab.spec.prices import PriceList
 from glusterlab.stats import MIN_SAMPLES, TWO_GROUPS
 from glusterlab.tools import counts_files, directions, volume_tools
 from glusterlab.units import format_size, parse_capacity, parse_rate, parse_size, short_number
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from glusterlab.spec.cluster import Cluster, Hardware
-    from glusterlab.spec.prices import PriceList
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -267,7 +263,7 @@ class Answer(NamedTuple):
     """The layouts sized for a request; ``left_out``: those whose servers or disks an import does not know."""
 
     request: Request
-    sized: tuple[Sizing, ...]
+    sized: "tuple[Sizing, ...]"
     left_out: tuple[str, ...]
     prices: PriceList | None
 

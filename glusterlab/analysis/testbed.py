@@ -4,8 +4,6 @@ Where CPUs, which a scale model does not slow, are out of it, a cell shows the s
 multiplied by its scale. Where they are not, the faster model shows less than its share.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from itertools import pairwise
@@ -58,7 +56,7 @@ def machine_cpu(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     Shares of all CPUs of the machine, a lower bound; ``busiest`` is that of the sample that has most.
     """
     rows = with_series(valid_samples(samples).reset_index(drop=True))
-    found = telemetry_by_cell(telemetry, rows, testbed=True, metrics=CPU_METRICS)
+    found = telemetry_by_cell(telemetry, rows, testbed=True)
     busy = found[found["role"] == "machine"].drop(columns="role")
     busy = busy.assign(
         label=[cell_label(row) for row in busy.to_dict("records")],
@@ -107,12 +105,8 @@ def pooled_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
     records = []
     for size, slow, fast in pairs[columns].drop_duplicates().sort_values(columns).astype(float).to_numpy():
         rows = pairs[(pairs[columns].astype(float) == [size, slow, fast]).all(axis=1)]
-        found = pooled_ratio(
-            [
-                (split_values(row["slow_values"], slow), split_values(row["fast_values"], fast))
-                for row in rows.to_dict("records")
-            ]
-        )
+        sides = rows[["slow_values", "fast_values"]].itertuples(index=False, name=None)
+        found = pooled_ratio([(split_values(above, slow), split_values(below, fast)) for above, below in sides])
         if found.n < 2:
             continue
         agree = found.low <= 1 <= found.high

@@ -1,7 +1,5 @@
 """Sentences and small tables that a notebook prints under a figure: every number in them comes from the samples."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

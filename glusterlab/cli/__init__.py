@@ -1,7 +1,5 @@
 """The command line: one module per command, and one place where errors become sentences and exit codes."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -19,19 +17,17 @@ from glusterlab.cli.console import complain, examples
 from glusterlab.errors import GlusterlabError
 from glusterlab.secrets import redact
 
-DEBUG = "GLUSTERLAB_DEBUG"
-"""Environment variable: 1 lets errors through with their tracebacks."""
+DEBUG = "GLUSTERLAB_DEBUG"  # environment variable: 1 lets errors through with their tracebacks
 
 INTERRUPTED = "stopped by Ctrl-C; what was complete is kept"
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
-EXIT_CODES = (
+EXIT_CODES = (  # ends the help of every command, as `_Commands` finds it
     "Exit codes: 0 all well, 1 what was examined falls short, 2 wrong usage or specification, 3 could not be examined, "
     "130 stopped by Ctrl-C."
 )
-"""Ends the help of every command, as `_Commands` finds it."""
 
-COMMANDS = {
+COMMANDS = {  # the module of each command, in the order in which a person comes to need them; loaded when it is called
     "init": "init",
     "testbed": "testbed",
     "prepare": "prepare",
@@ -43,17 +39,16 @@ COMMANDS = {
     "verify": "store",
     "publish": "store",
     "import": "import_",
-    "fetch": "fetch",
+    "fetch": "store",
     "parse": "reproduce",
     "tables": "reproduce",
     "reproduce": "reproduce",
-    "trace": "trace",
+    "trace": "reproduce",
     "claims": "claims",
     "compare": "compare",
     "size": "size",
     "schema": "reproduce",
 }
-"""The module of each command, in the order in which a person comes to need them; loaded when it is called."""
 
 _USAGE_ERROR: Any = typer.BadParameter.__base__  # of click or of the one in typer, as the release has it
 

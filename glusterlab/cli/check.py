@@ -15,8 +15,8 @@ import typer
 from glusterlab.cli.console import (
     ClusterArgument,
     JsonOption,
+    commands,
     count_of,
-    examples,
     flag,
     local_path,
     megabytes,
@@ -32,23 +32,20 @@ from glusterlab.errors import GlusterlabError, UsageError
 if TYPE_CHECKING:
     from glusterlab.analysis.baselines import Rates
     from glusterlab.hosts.check import Finding
-    from glusterlab.run.progress import RunSummary
     from glusterlab.spec import Campaign, Cluster
 
-app = typer.Typer()
+app, command = commands()
 
 
 _option = partial(option, rich_help_panel="With --baseline")
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab check cluster.yaml",
-        "glusterlab check cluster.yaml --json | jq '.findings[] | .host, .message'",
-        "glusterlab check cluster.yaml --baseline",
-        "glusterlab check cluster.yaml --baseline --seconds 60 --repeats 5 --raw /data",
-        "glusterlab check --codes   (what is inspected)",
-    )
+@command(
+    "glusterlab check cluster.yaml",
+    "glusterlab check cluster.yaml --json | jq '.findings[] | .host, .message'",
+    "glusterlab check cluster.yaml --baseline",
+    "glusterlab check cluster.yaml --baseline --seconds 60 --repeats 5 --raw /data",
+    "glusterlab check --codes   (what is inspected)",
 )
 def check(
     cluster: Annotated[Path | None, ClusterArgument] = None,
@@ -102,12 +99,22 @@ def check(
     if not json:
         show_check(findings, as_json=False)
         typer.echo("")
+    from glusterlab.cli.run import show_run
     from glusterlab.run.runner import run
     from glusterlab.run.view import output_for
+    from glusterlab.sections.baseline import read_results
     from glusterlab.testbed.throttle import run_options
 
     summary = run(campaign, pool, raw or Path("raw"), retry=retry, output=output_for(person()), **run_options(pool))
-    _show_baseline(findings, summary, pool, as_json=json)
+    results = read_results(summary.path)
+    if json:
+        found = {**asdict(summary), "exit_code": summary.exit_code, "rates": rates_json(results, pool)}
+        show_check(findings, as_json=True, more={"baseline": found})
+    else:
+        if results:
+            show_rates(results, pool)
+            typer.echo("")
+        show_run(summary, as_json=False)
     raise typer.Exit(summary.exit_code or (0 if fit else 1))
 
 
@@ -132,42 +139,25 @@ def _campaign(
         raise UsageError(f"{option.get(key, '--baseline')}: {message}") from error
 
 
-def _show_baseline(findings: Sequence[Finding], summary: RunSummary, cluster: Cluster, *, as_json: bool) -> None:
-    from glusterlab.cli.run import show_run
-    from glusterlab.sections.baseline import read_results
-
-    results = read_results(summary.path)
-    if as_json:
-        found = {**asdict(summary), "exit_code": summary.exit_code, "rates": rates_json(results, cluster)}
-        show_check(findings, as_json=True, more={"baseline": found})
-        return
-    if results:
-        show_rates(results, cluster)
-        typer.echo("")
-    show_run(summary, as_json=False)
-
-
 def show_rates(results: Sequence[Rates], cluster: Cluster) -> None:
     """A row for each kind of place: the median, the slowest and where it is, and what the cluster file states."""
     from glusterlab.analysis.baselines import label, ordered, slow_places, stated
 
-    rows: list[dict[str, object]] = []
-    for each in ordered(results, cluster):
-        expected = stated(each, cluster)
-        rows.append(
-            {
-                "model": each.model,
-                "what": label(each, cluster),
-                "operation": "" if each.what == "link" else each.operation,
-                "places": len(each.rates),
-                "MB/s": megabytes(each.median),
-                "lowest": megabytes(min(each.rates.values())),
-                "highest": megabytes(max(each.rates.values())),
-                "stated": "" if expected is None else megabytes(expected),
-                "share": "" if expected is None else percent(round(each.median / expected, 2)),
-                "n": each.samples,
-            }
-        )
+    rows: list[dict[str, object]] = [
+        {
+            "model": each.model,
+            "what": label(each, cluster),
+            "operation": "" if each.what == "link" else each.operation,
+            "places": len(each.rates),
+            "MB/s": megabytes(each.median),
+            "lowest": megabytes(min(each.rates.values())),
+            "highest": megabytes(max(each.rates.values())),
+            "stated": "" if (expected := stated(each, cluster)) is None else megabytes(expected),
+            "share": "" if expected is None else percent(round(each.median / expected, 2)),
+            "n": each.samples,
+        }
+        for each in ordered(results, cluster)
+    ]
     show(rows, False, right=list(rows[0])[3:] if rows else ())
     for line in slow_places(results, cluster):
         typer.echo(line)
@@ -233,14 +223,19 @@ def rows_of(findings: Iterable[Finding]) -> list[dict[str, str]]:
 
 def show_check(findings: Sequence[Finding], *, as_json: bool, more: dict[str, Any] | None = None) -> None:
     """Findings and the verdict; `more` has further keys of the JSON."""
+    from glusterlab.hosts.check import CODES
+
     listed = [picked(finding, "host", "level", "code", "message", "advice") for finding in findings]
     rows = rows_of(findings)
     wrong = {finding.code for finding in findings if finding.level != "ok"}
-    fine = dict.fromkeys(finding.code for finding in findings if finding.code not in wrong)
+    fine = {finding.code: finding.code for finding in findings if finding.code not in wrong}
+    for each in findings:
+        if each.code in fine and each.message != CODES[each.code]:
+            fine[each.code] = f"{each.code} ({each.message})"
     fit = all(finding.level != "error" for finding in findings)
     counts = ", ".join(count_of(sum(row["level"] == level for row in rows), level) for level in ("error", "warning"))
     verdict = f"{'fit' if fit else 'not fit'} to measure: {counts}"
-    lines = [f"inspected and fine: {', '.join(fine)}"] if fine else []
+    lines = [f"inspected and fine: {', '.join(fine.values())}"] if fine else []
     unknown: dict[str, list[str]] = defaultdict(list)
     for finding in findings:
         if finding.level == "not examined":

@@ -16,8 +16,8 @@ from glusterlab.cli.console import (
     RawsArgument,
     VerifyOption,
     bar,
+    commands,
     count_of,
-    examples,
     option,
     picked,
     show,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from glusterlab.spec.claims import Claim, Claims
     from glusterlab.stats import Estimate
 
-app = typer.Typer()
+app, command = commands()
 
 
 # as `typed` has the verdicts and classes of `glusterlab.analysis.claims`
@@ -105,16 +105,14 @@ def _completion(key: str) -> Callable[[str], Iterator[str]]:
     return complete
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab claims raw/reference",
-        "glusterlab claims raw/reference --verdict contradicted --verdict compatible",
-        "glusterlab claims raw/reference --section throughput --class ratio",
-        "glusterlab claims raw/reference --id throughput-write-up-to",
-        "glusterlab claims raw/standard-raid6 raw/standard-jbod raw/dense",
-        "glusterlab claims raw/reference --json | jq '.claims[] | select(.verdict == \"contradicted\") | .id'",
-    )
-    + "\n\nExit code 0 also with contradicted claims: they are findings, not faults."
+@command(
+    "glusterlab claims raw/reference",
+    "glusterlab claims raw/reference --verdict contradicted --verdict compatible",
+    "glusterlab claims raw/reference --section throughput --class ratio",
+    "glusterlab claims raw/reference --id throughput-write-up-to",
+    "glusterlab claims raw/standard-raid6 raw/standard-jbod raw/dense",
+    "glusterlab claims raw/reference --json | jq '.claims[] | select(.verdict == \"contradicted\") | .id'",
+    more="Exit code 0 also with contradicted claims: they are findings, not faults.",
 )
 def claims(
     raw: RawsArgument,
@@ -184,7 +182,6 @@ def claims(
 def _show_claims(
     source: Mapping[str, str], stated: Claims, listed: Sequence[Judgement], of: str, *, as_json: bool
 ) -> None:
-    """The scorecard, and its totals."""
     from glusterlab.analysis.claims.scorecard import (
         contradictions_of,
         headline,
@@ -279,12 +276,9 @@ def _measured(judgement: Judgement) -> str:
 
 
 def _allowed(judgement: Judgement) -> str:
-    """What counts as the published number, or as its words."""
     band = judgement.band
-    if band is None:
-        return ""
-    if math.isinf(band.high):
-        return f"{band.low:.3g} and more"
+    if band is None or math.isinf(band.high):
+        return "" if band is None else f"{band.low:.3g} and more"
     return f"{f'{band.low:.3g}' if band.low else 'up'} to {band.high:.3g} {judgement.claim.unit}".rstrip()
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,8 +14,8 @@ from glusterlab.cli.console import (
     RawsArgument,
     VerifyOption,
     bar,
+    commands,
     count_of,
-    examples,
     flag,
     local_path,
     option,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from glusterlab.analysis.compare.gate import Gate, Outcome
     from glusterlab.sections.comparison import Comparison
 
-app = typer.Typer()
+app, command = commands()
 
 _SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
 _MARKS = re.compile(r"([\\`*_{}\[\]<>|#])")
@@ -42,22 +41,7 @@ _HEADINGS = {"other": "campaign", "ratio": "change", "interval": "95 % interval"
 
 _STDOUT = "-"
 _MOST_WARNINGS = 8
-_MOST_ROWS = 30
-"""Rows of what changed in a pull request."""
-
-
-class ViewName(StrEnum):
-    """`glusterlab.analysis.select.VIEWS` as an option."""
-
-    TOOL = "tool"
-    WHOLE = "whole"
-
-
-class CorrectionName(StrEnum):
-    """Corrections for many cells."""
-
-    HOLM = "holm"
-    FDR = "fdr"
+_MOST_ROWS = 30  # rows of what changed in a pull request
 
 
 def parse_gate(text: str, *, allow_untested: bool) -> Gate:
@@ -80,28 +64,26 @@ def _share(text: str, option: str, form: str) -> float:
     return float(found[1]) / 100
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab compare raw/older raw/newer",
-        "glusterlab compare raw/older raw/older-again   (a release against itself)",
-        "glusterlab compare raw/older raw/newer --operation create --margin 3%",
-        "glusterlab compare raw/main raw/patch --fail-on slower:5% --markdown summary.md",
-        "glusterlab compare raw/main raw/patch --json | jq '.cells[] | select(.verdict == \"slower\")'",
-    )
-    + "\n\nExit code 0 also where a release is slower: that is a finding. With --fail-on it is 1 where the gate is "
+@command(
+    "glusterlab compare raw/older raw/newer",
+    "glusterlab compare raw/older raw/older-again   (a release against itself)",
+    "glusterlab compare raw/older raw/newer --operation create --margin 3%",
+    "glusterlab compare raw/main raw/patch --fail-on slower:5% --markdown summary.md",
+    "glusterlab compare raw/main raw/patch --json | jq '.cells[] | select(.verdict == \"slower\")'",
+    more="Exit code 0 also where a release is slower: that is a finding. With --fail-on it is 1 where the gate is "
     "closed. slower:5% closes it on evidence only: a test of the ratio against 0.95, corrected p below 0.05, and the "
     "whole 95 % interval beyond it. So does a cell of the reference that has too few valid samples to be tested, "
-    "unless --allow-untested is given."
+    "unless --allow-untested is given.",
 )
 def compare(
     raws: RawsArgument,
     margin: Annotated[str, option("SHARE", "By how much a ratio may be off and count as equivalent.")] = "5%",
     correction: Annotated[
-        CorrectionName,
+        Literal["holm", "fdr"],
         option(
             "NAME", "For many cells: holm (few false findings at all) or fdr (a small share of the findings is false)."
         ),
-    ] = CorrectionName.HOLM,
+    ] = "holm",
     fail_on: Annotated[
         str | None, option("WHAT", "Exit 1 where a cell is slower:SHARE (by more, on evidence), or cannot be tested.")
     ] = None,
@@ -111,8 +93,9 @@ def compare(
     operation: Annotated[list[str] | None, option("NAME", "Only these, such as create; may be given again.")] = None,
     markdown: Annotated[str | None, option("FILE", "A short summary for a pull request; - is stdout.")] = None,
     view: Annotated[
-        ViewName, option("NAME", "Rates as the tool counts them, or over the whole time from first start to last end.")
-    ] = ViewName.TOOL,
+        Literal["tool", "whole"],
+        option("NAME", "Rates as the tool counts them, or over the whole time from first start to last end."),
+    ] = "tool",
     same: Annotated[bool, flag("--same", "Allow a campaign to be held against itself or a copy.")] = False,
     verify: VerifyOption = False,  # noqa: ARG001  its callback does it
     json: JsonOption = False,
@@ -124,7 +107,7 @@ def compare(
     from glusterlab.sections.comparison import compare_campaigns
     from glusterlab.store.files import write_atomically
 
-    rule = Rule(_share(margin, "--margin", "a margin such as 5%"), correction.value)
+    rule = Rule(_share(margin, "--margin", "a margin such as 5%"), correction)
     if allow_untested and fail_on is None:
         raise UsageError("--allow-untested opens a gate: give --fail-on, too")
     gate = None if fail_on is None else parse_gate(fail_on, allow_untested=allow_untested)
@@ -132,7 +115,7 @@ def compare(
         raise UsageError("--json and --markdown - both write to stdout: give one of them, or --markdown a file")
     with bar("parsing samples") as progress:
         found = compare_campaigns(
-            raws, rule, operations=operation or (), same=same, view=VIEWS[view is ViewName.WHOLE], progress=progress
+            raws, rule, operations=operation or (), same=same, view=VIEWS[view == "whole"], progress=progress
         )
     others = [release.label for release in found.others]
     outcome = None if gate is None else hold(gate, found.table, found.unmatched, others, rule.correction)
@@ -212,7 +195,6 @@ def gate_line(outcome: Outcome) -> str:
 
 
 def _named(row: Any, outcome: Outcome) -> str:
-    """A cell, with its campaign where there are several."""
     return f"{row['other']}, {row['cell']}" if outcome.several else str(row["cell"])
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -21,19 +21,29 @@ if TYPE_CHECKING:
 
     from glusterlab.spec import Repeats
 
-SCHEMA_VERSION = 1
-"""Version of what ``--json`` prints."""
+F = TypeVar("F", bound=Callable[..., Any])
+
+SCHEMA_VERSION = 1  # version of what ``--json`` prints
 
 IMPORTED = "imported, judged by the tools' own output: the conditions of the measurement were not recorded"
 """Noted once of a campaign that others measured."""
 
-LOG_EVERY_S = 10.0
-"""Seconds between lines about progress where there is no terminal."""
+LOG_EVERY_S = 10.0  # seconds between lines about progress where there is no terminal
 
 
 def examples(*lines: str) -> str:
     """The end of a command's help: how it is called."""
     return "\n\n".join(["[bold]Examples[/bold]", *lines])
+
+
+def commands() -> tuple[typer.Typer, Callable[..., Callable[[F], F]]]:
+    """What holds the commands of a module, and a decorator that puts one there: how it is called, and what is more."""
+    app = typer.Typer()
+
+    def command(*lines: str, more: str = "", name: str | None = None) -> Callable[[F], F]:
+        return app.command(name, epilog=examples(*lines, *([more] if more else [])))
+
+    return app, command
 
 
 def complete_raw(incomplete: str) -> Iterator[str]:
@@ -77,12 +87,12 @@ def flag(names: str, text: str) -> Any:
     return typer.Option(*names.split(), help=text)
 
 
-RawArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RAW", parser=local_path, help="Folder of a campaign below raw/.", autocompletion=complete_raw
-    ),
-]
+def argument(metavar: str, text: str, **more: Any) -> Any:
+    """An argument that is a path of this machine."""
+    return typer.Argument(metavar=metavar, help=text, parser=local_path, **more)
+
+
+RawArgument = Annotated[Path, argument("RAW", "Folder of a campaign below raw/.", autocompletion=complete_raw)]
 
 
 def _every_byte(context: typer.Context, wanted: bool) -> bool:
@@ -93,27 +103,23 @@ def _every_byte(context: typer.Context, wanted: bool) -> bool:
     return wanted
 
 
-VerifyOption = Annotated[
+VerifyOption = Annotated[  # its callback does what it says: whoever opens a campaign then need not be told
     bool,
     typer.Option(
         "--verify", callback=_every_byte, help="Hash all raw bytes again, not only of files that look touched."
     ),
 ]
-"""Its callback does what it says: whoever opens a campaign then need not be told."""
 
 RawRootOption = Annotated[Path, option("DIR", "Where campaigns are kept.", "--raw", parser=local_path)]
 RawsArgument = Annotated[
     list[Path],
-    typer.Argument(
-        metavar="RAW...",
-        parser=local_path,
-        help="Folders of campaigns below raw/; of several the first is the reference.",
+    argument(
+        "RAW...",
+        "Folders of campaigns below raw/; of several the first is the reference.",
         autocompletion=complete_raw,
     ),
 ]
-ClusterArgument = typer.Argument(
-    metavar="CLUSTER", parser=local_path, help="A cluster.yaml.", autocompletion=complete_yaml
-)
+ClusterArgument = argument("CLUSTER", "A cluster.yaml.", autocompletion=complete_yaml)
 SchedulerOption = Annotated[
     str | None,
     option(

@@ -13,12 +13,12 @@ from glusterlab.cli.console import (
     IMPORTED,
     JsonOption,
     RawRootOption,
+    argument,
     bar,
+    commands,
     complete_yaml,
     count_of,
-    examples,
     flag,
-    local_path,
     option,
     picked,
     show,
@@ -30,26 +30,22 @@ if TYPE_CHECKING:
     from glusterlab.importing.plan import ImportPlan
     from glusterlab.store.campaign import Sample
 
-app = typer.Typer()
+app, command = commands()
 
 
-@app.command(
-    "import",
-    epilog=examples(
-        "glusterlab import results --as mine --pattern '{layout}/{workers}w/{operation}.txt' --dry-run",
-        "glusterlab import results --as mine --pattern '{layout}/{workers}w/{operation}.txt'",
-        "glusterlab import results --as mine --pattern '{layout}/{workers}w-*.log' --default 'file_size=4 GiB'",
-        "glusterlab import results --as mine --map mapping.yaml",
-    )
-    + "\n\nWhat the pattern does not say is read from the files. Fields: layout, workers, operation, file_size, "
+@command(
+    "glusterlab import results --as mine --pattern '{layout}/{workers}w/{operation}.txt' --dry-run",
+    "glusterlab import results --as mine --pattern '{layout}/{workers}w/{operation}.txt'",
+    "glusterlab import results --as mine --pattern '{layout}/{workers}w-*.log' --default 'file_size=4 GiB'",
+    "glusterlab import results --as mine --map mapping.yaml",
+    more="What the pattern does not say is read from the files. Fields: layout, workers, operation, file_size, "
     "record_size, tool, access, files_per_worker, host, job, run, repeat, gluster_version, options. * is any text in a "
     "name, **/ any folders. A mapping.yaml says what the layouts are, and more: glusterlab schema import, "
     "runbooks/import.",
+    name="import",
 )
 def import_(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", parser=local_path, help="A folder with results; it is only read.")
-    ],
+    folder: Annotated[Path, argument("DIR", "A folder with results; it is only read.")],
     name: Annotated[str, option("NAME", "Name of the campaign, and so of its folder.", "--as")],
     pattern: Annotated[list[str] | None, option("PATTERN", "What paths below DIR say; may be given again.")] = None,
     mapping: Annotated[Path | None, option("FILE", "A mapping.yaml.", "--map", autocompletion=complete_yaml)] = None,
@@ -91,8 +87,7 @@ def _pairs(words: list[str]) -> dict[str, str]:
     return dict(word.partition("=")[::2] for word in words)
 
 
-LISTED = 20
-"""So many files that are not imported are named on a terminal; --dry-run and --json name all."""
+LISTED = 20  # so many files that are not imported are named on a terminal; --dry-run and --json name all
 
 
 def show_import(

@@ -1,28 +1,25 @@
 """init: a lab of one's own, of the notebooks, runbooks and published studies that came with the library."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from glusterlab.cli.console import JsonOption, count_of, examples, local_path, show, talk
+from glusterlab.cli.console import JsonOption, argument, commands, count_of, show, talk
 from glusterlab.errors import DataError, UsageError
 
-app = typer.Typer()
+app, command = commands()
 
 PARTS = ("notebooks", "runbooks", "raw/published")
 """What a lab is made of; in the wheel they lie in the package's folder ``lab``."""
 
 
-@app.command(
-    epilog=examples("glusterlab init lab", "cd lab; jupyter lab notebooks")
-    + "\n\nWhat is at DIR stays as it is: only files that are not there are written."
+@command(
+    "glusterlab init lab",
+    "cd lab; jupyter lab notebooks",
+    more="What is at DIR stays as it is: only files that are not there are written.",
 )
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", parser=local_path, help="Where the lab is to be.")],
+    folder: Annotated[Path, argument("DIR", "Where the lab is to be.")],
     json: JsonOption = False,
 ) -> None:
     """Write a lab: notebooks, runbooks with their campaigns, published studies. Nothing is overwritten."""

@@ -14,8 +14,8 @@ import typer
 from glusterlab.cli.console import (
     ClusterArgument,
     JsonOption,
+    commands,
     count_of,
-    examples,
     flag,
     format_bytes,
     picked,
@@ -29,20 +29,18 @@ if TYPE_CHECKING:
     from glusterlab.hosts.prepare import Device
     from glusterlab.spec import Cluster
 
-app = typer.Typer()
+app, command = commands()
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab prepare cluster.yaml --dry-run   (what is on each device, and what would be done)",
-        "glusterlab prepare cluster.yaml",
-        "glusterlab prepare cluster.yaml --yes --fstab",
-    )
-    + "\n\nOnly devices that the cluster file names (backings.<name>.devices) are touched. One that is mounted, or "
+@command(
+    "glusterlab prepare cluster.yaml --dry-run   (what is on each device, and what would be done)",
+    "glusterlab prepare cluster.yaml",
+    "glusterlab prepare cluster.yaml --yes --fstab",
+    more="Only devices that the cluster file names (backings.<name>.devices) are touched. One that is mounted, or "
     "part of a RAID set, volume group or the like, is refused, as is one with such a partition; one that is not blank, "
     "too, unless the file says "
     "wipe: true. When one is refused, nothing is done on any. A device is taken for blank when it has no signature and "
-    "only zeros at its ends and in 1,024 samples between: little data on a large device may be missed."
+    "only zeros at its ends and in 1,024 samples between: little data on a large device may be missed.",
 )
 def prepare(
     cluster: Annotated[Path, ClusterArgument],
@@ -91,8 +89,7 @@ def prepare(
 
 def _connect(pool: Pool) -> None:
     """Connect to all hosts of a pool, or name all that do not answer."""
-    failed = pool.connect()
-    if failed:
+    if failed := pool.connect():
         raise HostError(in_words(failed), hosts=sorted(failed))
 
 
@@ -104,9 +101,8 @@ def _confirm(cluster: Cluster, devices: list[Device], *, yes: bool) -> None:
         return
     if not _can_ask():
         raise UsageError("nobody can be asked here: look at what --dry-run shows, then say --yes")
-    question = f"{len(made)} file systems will be made"
-    if wiped:
-        question += f", and what is on {wiped} of the devices is lost for good"
+    lost = f", and what is on {wiped} of the devices is lost for good" if wiped else ""
+    question = f"{len(made)} file systems will be made{lost}"
     typer.echo(f"{question}. Type the cluster's name ({cluster.name}) to go on: ", nl=False, err=True)
     if sys.stdin.readline().strip() != cluster.name:
         raise UsageError("that is not the cluster's name: nothing was done")

@@ -1,4 +1,4 @@
-"""parse, tables, reproduce: what is made of raw files; and schema, of specifications."""
+"""parse, tables, reproduce, trace: what is made of raw files, and the way back; and schema, of specifications."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ import typer
 from glusterlab.cli.console import (
     JsonOption,
     RawArgument,
+    RawRootOption,
     SchedulerOption,
     VerifyOption,
+    argument,
     bar,
+    commands,
     complain,
+    complete_files,
     complete_raw,
     count_of,
     emit_json,
-    examples,
     flag,
     local_path,
     option,
@@ -29,14 +32,15 @@ from glusterlab.cli.console import (
     show,
     talk,
 )
-from glusterlab.errors import DataError
+from glusterlab.errors import DataError, GlusterlabError
 from glusterlab.units import format_duration
 
 if TYPE_CHECKING:
     from glusterlab.reproduce.reproduce import Progress, ReproduceSummary
+    from glusterlab.sections.trace import Trace
     from glusterlab.tables.build import Written
 
-app = typer.Typer()
+app, command = commands()
 
 
 RecordKind = StrEnum("RecordKind", ["workload", "worker", "telemetry", "volume", "brick", "profile"])
@@ -49,20 +53,16 @@ def _complete_tool(incomplete: str) -> Iterator[str]:
     return (name for name in tools() if name.startswith(incomplete))
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab parse iozone.log",
-        "glusterlab parse results/*.txt > results.jsonl",
-        "glusterlab parse --kind workload fio.json | jq '.operation, .throughput_bytes_per_s'",
-        "ssh server sar -A | glusterlab parse --tool sar --averages -",
-    )
-    + "\n\nA file that is no result, is cut off or damaged gives one line on stderr and exit code 1; what is whole in "
-    "it, and the other files, are still written."
+@command(
+    "glusterlab parse iozone.log",
+    "glusterlab parse results/*.txt > results.jsonl",
+    "glusterlab parse --kind workload fio.json | jq '.operation, .throughput_bytes_per_s'",
+    "ssh server sar -A | glusterlab parse --tool sar --averages -",
+    more="A file that is no result, is cut off or damaged gives one line on stderr and exit code 1; what is whole in "
+    "it, and the other files, are still written.",
 )
 def parse(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", parser=local_path, help="Raw files; - is the standard input.")
-    ],
+    files: Annotated[list[Path], argument("FILE...", "Raw files; - is the standard input.")],
     tool: Annotated[
         str | None,
         option(
@@ -85,12 +85,10 @@ def parse(
     raise typer.Exit(write_lines(files, emit, complain, tool=tool, averages=averages, kinds=kinds))
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab tables raw/first-light",
-        "glusterlab tables raw/first-light --output /tmp/tables",
-        "glusterlab tables raw/night --scheduler tls://10.0.0.1:8786",
-    )
+@command(
+    "glusterlab tables raw/first-light",
+    "glusterlab tables raw/first-light --output /tmp/tables",
+    "glusterlab tables raw/night --scheduler tls://10.0.0.1:8786",
 )
 def tables(
     raw: RawArgument,
@@ -126,21 +124,18 @@ def show_tables(made: Written, folder: str, *, as_json: bool) -> None:
     )
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab reproduce",
-        "glusterlab reproduce raw/first-light --notebook 10-large-files",
-        "glusterlab reproduce --force --jobs 4",
-        "glusterlab reproduce --check   (what is stale; runs nothing)",
-    )
+@command(
+    "glusterlab reproduce",
+    "glusterlab reproduce raw/first-light --notebook 10-large-files",
+    "glusterlab reproduce --force --jobs 4",
+    "glusterlab reproduce --check   (what is stale; runs nothing)",
 )
 def reproduce(
     raw: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="[RAW]...",
-            parser=local_path,
-            help="Folders of campaigns; default: all below raw/ that are no baselines.",
+        argument(
+            "[RAW]...",
+            "Folders of campaigns; default: all below raw/ that are no baselines.",
             autocompletion=complete_raw,
         ),
     ] = None,
@@ -200,11 +195,9 @@ def show_reproduce(summary: ReproduceSummary, *, as_json: bool) -> None:
     show([], as_json, {**asdict(summary), "exit_code": summary.exit_code}, lines=lines)
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab schema campaign > campaign.schema.json",
-        "First line of a campaign.yaml, for editors: # yaml-language-server: $schema=campaign.schema.json",
-    )
+@command(
+    "glusterlab schema campaign > campaign.schema.json",
+    "First line of a campaign.yaml, for editors: # yaml-language-server: $schema=campaign.schema.json",
 )
 def schema(
     kind: Annotated[
@@ -215,3 +208,76 @@ def schema(
     from glusterlab.cli.schema import json_schema
 
     emit_json(json_schema(kind), version=None)
+
+
+_SHOWN = 20  # raw files of one sample that a person is shown; --json has all
+
+
+def _complete_row(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    """Columns of the file that was named, and behind ``=`` their values."""
+    from glusterlab.sections.trace import read_rows
+
+    try:
+        rows = read_rows(Path(str(ctx.params.get("figure"))))
+    except GlusterlabError:
+        return iter(())
+    name, equals, _ = incomplete.partition("=")
+    words = [f"{name}={row.get(name, '')}" for row in rows] if equals else [f"{column}=" for column in rows[0]]
+    return (word for word in dict.fromkeys(words) if word.startswith(incomplete))
+
+
+@command(
+    "glusterlab trace figures/mine/fig12-4gb-per-disk.csv 3",
+    "glusterlab trace figures/mine/fig05-large-files-by-workers.csv operation=write workers=96 type=disperse",
+    "glusterlab trace figures/mine/fig42-large-replicate-cpu-and-load.csv 1 --json",
+    more="Exit code 1: a number, the CSV or a raw file is not what it should be; 3: samples alone give no number of "
+    "the row. Numbers that are not computed again are named.",
+)
+def trace(
+    figure: Annotated[
+        Path,
+        argument(
+            "FIGURE.csv", "A figure's numbers.", autocompletion=lambda incomplete: complete_files(incomplete, ".csv")
+        ),
+    ],
+    row: Annotated[
+        list[str],
+        typer.Argument(metavar="ROW...", help="Its number from 1, or column=value.", autocompletion=_complete_row),
+    ],
+    raw: RawRootOption = Path("raw"),
+    json: JsonOption = False,
+) -> None:
+    """Trace a number of a figure to its samples, raw files and lines, and compute it again."""
+    from glusterlab.sections.trace import trace as find
+
+    found = find(figure, row, raw)
+    checks = [check | {"agrees": "yes" if check["agrees"] else "NO"} for check in found.checks]
+    show(checks, json, {**asdict(found), "exit_code": found.exit_code}, lines=() if json else _lines(found))
+    raise typer.Exit(found.exit_code)
+
+
+def _lines(found: Trace) -> Iterator[str]:
+    """The samples with their lines, and what does not agree or was not computed."""
+    from glusterlab.store.evidence import ARCHIVE
+
+    for sample in found.samples:
+        start, end, part, part_end, elapsed = sample["times"].values()
+        window = f"measured part {part - start:.1f} to {part_end - start:.1f} s of a command of {end - start:.1f} s"
+        name = f"{sample['campaign']}/{sample['cell_id']}, sample {sample['sample']:02d}: {sample['value']:.9g}"
+        yield f"{name} ({window}, the tool: {elapsed:.1f} s)\n  {sample['how']}"
+        for each in sample["lines"][:_SHOWN]:
+            places = dict.fromkeys(str(each[end]) for end in ("first", "last") if each[end])
+            value = "" if each["value"] is None else f" = {each['value']:.9g}"
+            yield f"  {':'.join([each['file'], *(['-'.join(places)] if places else [])])}\n      {each['text']}{value}"
+        if (more := len(sample["lines"]) - _SHOWN) > 0:
+            yield f"  and {more} more: --json has them"
+    if any(not Path(line["file"]).exists() for sample in found.samples for line in sample["lines"]):
+        yield f"files that are not there lie in {ARCHIVE} of their sample: 'glusterlab parse' reads them by these names"
+    wrong = [", ".join(each["column"] for each in found.checks if not each["agrees"])]
+    yield from (f"does not agree: {text}" for text in (*found.problems, *wrong) if text)
+    yield from found.notes
+    if found.unchecked:
+        yield f"not computed here: {', '.join(found.unchecked)}"
+    outcome = {0: "agrees with the raw files", 1: "does not agree", 3: "has no number that samples alone give"}
+    where = f"row {found.row} of {found.figure} (campaign {found.campaign}, manifest {found.digest})"
+    yield f"{where} {outcome[found.exit_code]}"

@@ -15,10 +15,11 @@ import typer
 from glusterlab.cli.console import (
     JsonOption,
     RawRootOption,
+    argument,
     bounds,
+    commands,
     complete_yaml,
     count_of,
-    examples,
     flag,
     format_bytes,
     local_path,
@@ -38,11 +39,9 @@ if TYPE_CHECKING:
     from glusterlab.run.progress import Ending, RunSummary
     from glusterlab.spec import Campaign, Cell
 
-app = typer.Typer()
+app, command = commands()
 
-CampaignArgument = Annotated[
-    Path, typer.Argument(metavar="CAMPAIGN", parser=local_path, help="A campaign.yaml.", autocompletion=complete_yaml)
-]
+CampaignArgument = Annotated[Path, argument("CAMPAIGN", "A campaign.yaml.", autocompletion=complete_yaml)]
 
 ClusterOption = Annotated[
     Path | None,
@@ -93,8 +92,7 @@ def _note_names(campaign: Campaign) -> None:
 def _require_cluster(campaign: Path, named: Path | None) -> Path:
     from glusterlab.testbed.state import running
 
-    found = _find_cluster(campaign, named)
-    if found is None:
+    if (found := _find_cluster(campaign, named)) is None:
         up = running()
         seen = f"{len(up)} testbeds are up ({', '.join(up)})" if up else "no testbed is up"
         raise UsageError(
@@ -104,21 +102,21 @@ def _require_cluster(campaign: Path, named: Path | None) -> Path:
     return found
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab plan runbooks/testbed/campaign.yaml",
-        "glusterlab plan campaign.yaml --cluster cluster.yaml --cells",
-        "glusterlab plan campaign.yaml --json | jq '.total'",
-    )
+@command(
+    "glusterlab plan runbooks/testbed/campaign.yaml",
+    "glusterlab plan campaign.yaml --cluster cluster.yaml --cells",
+    "glusterlab plan campaign.yaml --json | jq '.total'",
 )
 def plan(
     campaign: CampaignArgument,
     cluster: ClusterOption = None,
     cells: Annotated[bool, flag("--cells", "One line per cell, with its id.")] = False,
+    hosts: Annotated[bool, flag("--hosts", "Ask the hosts, too, what of NFS and SMB they can do.")] = False,
     json: JsonOption = False,
 ) -> None:
     """What would run: cells, samples, time and space; and what cannot run, and why."""
-    from glusterlab.run.plan import build_plan, check_campaign, estimate
+    from glusterlab.hosts.access import lacking, read_facts
+    from glusterlab.run.plan import build_plan, check_campaign, estimate, without
     from glusterlab.spec import load_campaign, load_cluster
 
     specification = load_campaign(campaign, check_campaign)
@@ -128,23 +126,29 @@ def plan(
     if pool is None:
         talk("no cluster.yaml was found or given: scale, bricks, time and space are left open")
     found = build_plan(specification, pool)
+    if pool is not None:
+        from glusterlab.run.refusals import refusals
+
+        refused, unasked = refusals(found, pool)
+        if unasked is not None:
+            talk(unasked)
+        found = build_plan(specification, pool, refused=refused)
+        if hosts:
+            found = without(found, lacking(pool, read_facts(pool)))
     cost = None if pool is None else estimate(found, pool)
     show_plan(specification, cluster_file, found, cost, cells=cells, as_json=json)
     if not found.samples:
         raise typer.Exit(1)
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab run runbooks/testbed/campaign.yaml",
-        "glusterlab run campaign.yaml --cluster cluster.yaml --raw /data/raw",
-        "glusterlab run runbooks/testbed/campaign.yaml --name mine   (into raw/mine)",
-        "glusterlab run campaign.yaml --retry   (what failed gets new attempts)",
-        "glusterlab run campaign.yaml --rounds 1   (one repeat of every cell)",
-        "glusterlab run campaign.yaml --on-end 'mail -s \"$GLUSTERLAB_OUTCOME\" me'",
-    )
-    + "\n\n"
-    + _ON_END
+@command(
+    "glusterlab run runbooks/testbed/campaign.yaml",
+    "glusterlab run campaign.yaml --cluster cluster.yaml --raw /data/raw",
+    "glusterlab run runbooks/testbed/campaign.yaml --name mine   (into raw/mine)",
+    "glusterlab run campaign.yaml --retry   (what failed gets new attempts)",
+    "glusterlab run campaign.yaml --rounds 1   (one repeat of every cell)",
+    "glusterlab run campaign.yaml --on-end 'mail -s \"$GLUSTERLAB_OUTCOME\" me'",
+    more=_ON_END,
 )
 def run(
     campaign: CampaignArgument,
@@ -176,13 +180,19 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Run a campaign, or go on where it stopped. Ctrl-C is safe at any moment."""
+    from pydantic import ValidationError
+
     from glusterlab.run.notify import Notifier
     from glusterlab.run.plan import check_campaign
-    from glusterlab.spec import load_campaign, load_cluster
+    from glusterlab.spec import Campaign, load_campaign, load_cluster
+    from glusterlab.spec.yaml import first_problem
 
     specification = load_campaign(campaign, check_campaign)
     if name is not None:
-        specification = _renamed(specification, name)
+        try:
+            specification = Campaign.model_validate({**specification.model_dump(), "name": name})
+        except ValidationError as error:
+            raise UsageError(f"--name: {first_problem(error, Campaign)[1]}") from error
     _note_names(specification)
     pool = load_cluster(_require_cluster(campaign, cluster))
 
@@ -218,17 +228,6 @@ def _tell(notifier: Notifier, end: Ending) -> None:
         talk(sentence)
 
 
-def _renamed(campaign: Campaign, name: str) -> Campaign:
-    from pydantic import ValidationError
-
-    from glusterlab.spec.yaml import first_problem
-
-    try:
-        return type(campaign).model_validate({**campaign.model_dump(), "name": name})
-    except ValidationError as error:
-        raise UsageError(f"--name: {first_problem(error, type(campaign))[1]}") from error
-
-
 def show_run(summary: RunSummary, *, as_json: bool) -> None:
     """How a run ended."""
     numbers = picked(summary, "valid", "invalid", "failed", "left")
@@ -253,12 +252,8 @@ def show_plan(
     """A row per cell, or per group of cells; then the whole, and what is left out."""
     heading = "at most" if plan.rules else "time"
     if cells:
-        samples, fewest, right, fold = (
-            _counts(plan.counted),
-            _counts(each for each in plan.fewest if not each.warmup),
-            ("samples", "each"),
-            "cell",
-        )
+        samples, fewest = _counts(plan.counted), _counts(each for each in plan.fewest if not each.warmup)
+        right, fold = ("samples", "each"), "cell"
         rows: list[dict[str, object]] = [
             {
                 "cell": cell.id,
@@ -273,7 +268,7 @@ def show_plan(
     if not cells:
         for layout in dict.fromkeys(cell.layout for cell in plan.cells):
             options = "".join(f", {option}={value}" for option, value in layout.options)
-            lines.append(f"{layout.name}: {layout.type} {layout.geometry} on {layout.backing}{options}")
+            lines.append(f"{layout.name}: {layout.words}{options}")
         lines.append("")
     lines.append(_total(campaign, plan, cost))
     for rule, count in plan.rules.items():
@@ -309,18 +304,15 @@ def _total(campaign: Campaign, plan: Plan, cost: Estimate | None) -> str:
 
 
 def _counts(samples: Iterable[PlannedSample]) -> Counter[str]:
-    """Samples of each cell."""
     return Counter(sample.cell.id for sample in samples)
 
 
 def _repeats(most: Counter[str], fewest: Counter[str], cells: Iterable[Cell]) -> str:
-    """Repeats of some cells as a number, or as the fewest and the most."""
     low, high = (sum(counts[cell.id] for cell in cells) for counts in (fewest, most))
     return str(high) if low == high else f"{low}-{high}"
 
 
 def _group_rows(plan: Plan, cost: Estimate | None, heading: str) -> list[dict[str, object]]:
-    """One row for all cells that differ in their workers alone."""
     samples, executed = _counts(plan.counted), _counts([*plan.counted, *plan.warmup])
     fewest = _counts(each for each in plan.fewest if not each.warmup)
     groups: dict[tuple[str, str], list[Cell]] = {}

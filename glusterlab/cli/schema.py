@@ -1,7 +1,5 @@
 """JSON Schemas of the specification files, for editors that complete and check them."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -32,23 +30,18 @@ def json_schema(kind: Kind) -> dict[str, Any]:
 def _name_tools(definitions: dict[str, Any]) -> None:
     tools = sorted(volume_tools())
     operations = sorted({name for tool in volume_tools().values() for name in tool.by_operation})
-    for model, key, names in (
-        ("WorkloadSpec", "tool", tools),
-        ("WorkloadSpec", "operations", operations),
-        ("Where", "tool", tools),
-        ("Where", "operation", operations),
-    ):
-        one, several = definitions[model]["properties"][key]["anyOf"][:2]
-        for place in (one, several["items"]):
-            place.clear()
-            place["enum"] = names
+    for model in ("WorkloadSpec", "Where"):
+        for key, names in (("tool", tools), ("operation", operations), ("operations", operations)):
+            found = definitions[model]["properties"].get(key)
+            for place in () if found is None else (found["anyOf"][0], found["anyOf"][1]["items"]):
+                place.clear()
+                place["enum"] = names
 
 
 def _tell_units(node: Any) -> None:
     """Put the unit after what a field's own description says: pydantic keeps only one of the two."""
     if isinstance(node, dict):
-        unit = node.pop(UNIT_KEY, None)
-        if unit is not None:
+        if (unit := node.pop(UNIT_KEY, None)) is not None:
             own = node.get("description")
             node["description"] = unit if own is None else f"{own}. {unit}"
         for inner in node.values():

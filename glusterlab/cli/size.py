@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from glusterlab.cli.console import (
     JsonOption,
     VerifyOption,
+    commands,
     complete_raw,
     complete_yaml,
-    examples,
     local_path,
     option,
     percent,
@@ -28,14 +27,7 @@ if TYPE_CHECKING:
     from glusterlab.analysis.sizing import Answer, Request, Sizing
     from glusterlab.spec.prices import PriceList
 
-app = typer.Typer()
-
-
-class By(StrEnum):
-    """Which number of a measured throughput counts."""
-
-    LOWER = "lower"
-    MEAN = "mean"
+app, command = commands()
 
 
 def _study_prices(raw: Path) -> PriceList | None:
@@ -55,15 +47,13 @@ def _complete_workload(incomplete: str) -> list[str]:
     return [name for name in WORKLOADS if name.startswith(incomplete)]
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab size --workload large-write --throughput 5GB/s --capacity 500TB --growth 20%/y --years 3",
-        "glusterlab size --workload 32kb-read --throughput '20000 files/s'",
-        "glusterlab size --file-size 4GB --operation read --throughput 40Gbit/s --prices offer.yaml",
-        "glusterlab size --workload large-read --capacity 1PB --json | jq '.layouts[0]'",
-    )
-    + "\n\nThroughput, capacity and cost are taken to grow in proportion to the servers, and clients with them; that "
-    "is an assumption. On a scale model, measured values count times its scale. Exit code 1: no layout can."
+@command(
+    "glusterlab size --workload large-write --throughput 5GB/s --capacity 500TB --growth 20%/y --years 3",
+    "glusterlab size --workload 32kb-read --throughput '20000 files/s'",
+    "glusterlab size --file-size 4GB --operation read --throughput 40Gbit/s --prices offer.yaml",
+    "glusterlab size --workload large-read --capacity 1PB --json | jq '.layouts[0]'",
+    more="Throughput, capacity and cost are taken to grow in proportion to the servers, and clients with them; that "
+    "is an assumption. On a scale model, measured values count times its scale. Exit code 1: no layout can.",
 )
 def size(
     workload: Annotated[
@@ -106,8 +96,9 @@ def size(
         str | None, option("SHARE", "One server stays below this share of the pool; default: 17%.")
     ] = None,
     by: Annotated[
-        By, typer.Option(help="Size by the lower end of the 95 % interval of a throughput, or by its mean.")
-    ] = By.LOWER,
+        Literal["lower", "mean"],
+        typer.Option(help="Size by the lower end of the 95 % interval of a throughput, or by its mean."),
+    ] = "lower",
     verify: VerifyOption = False,  # noqa: ARG001  its callback does it
     json: JsonOption = False,
 ) -> None:
@@ -132,7 +123,7 @@ def size(
         fill_limit=fill_limit,
         max_fault_domain=max_fault_domain,
         disk_size=disk_size,
-        by="mean" if by is By.MEAN else "lower",
+        by=by,
     )
     price_list = None if prices is None else load_prices(prices)
     samples = tables.load(raw).samples  # says what to do where there is no campaign
@@ -155,9 +146,7 @@ def _request_text(request: Request) -> str:
     from glusterlab.analysis.blocks import ACCESS
     from glusterlab.analysis.sizing import rate_text
 
-    parts = []
-    if request.rate is not None:
-        parts.append(rate_text(request.quantity, request.rate))
+    parts = [] if request.rate is None else [rate_text(request.quantity, request.rate)]
     if request.capacity is not None and request.final_capacity is not None:
         text = f"{request.capacity / 1e12:,.6g} TB"
         if request.growth and request.years:
@@ -186,10 +175,8 @@ def _thumb(request: Request, one: Sizing) -> str:
     if one.thumb_rate is None:
         return "none"
     measured = (one.block.low if request.by == "lower" else one.block.mean) / one.block.servers
-    if measured > 0:
-        ratio = f"× {short_number(one.thumb_rate / measured)}"
-    else:
-        ratio = rate_text(request.quantity, one.thumb_rate)
+    alone = rate_text(request.quantity, one.thumb_rate)
+    ratio = f"× {short_number(one.thumb_rate / measured)}" if measured > 0 else alone
     return ratio if one.thumb_servers is None else f"{one.thumb_servers} ({ratio})"
 
 
@@ -216,8 +203,7 @@ def _notes(answer: Answer) -> Iterator[str]:
             yield f"{one.block.series}: cost unknown, {one.block.cost_problem}."
         if one.block.guessed:
             yield guess_sentence(one.block)
-    disks = sorted({one.block.disk_bytes for one in sized if one.block.disk_bytes is not None})
-    if disks:
+    if disks := sorted({one.block.disk_bytes for one in sized if one.block.disk_bytes is not None}):
         named = answer.request.disk_bytes is not None
         source = "as named" if named else "of the price list, or else of the measured cluster"
         sizes = " and ".join(f"{size / 1e12:.4g} TB" for size in disks)
@@ -231,8 +217,7 @@ def _measured_notes(answer: Answer) -> Iterator[str]:
     from glusterlab.analysis.sizing import scale_caveats
 
     request, sized = answer.request, answer.sized
-    blocks = [one.block for one in sized]
-    if not blocks:
+    if not (blocks := [one.block for one in sized]):
         return
     at = counts_words(block.measured_workers for block in blocks)
     if request.rate is None:
@@ -249,8 +234,7 @@ def _measured_notes(answer: Answer) -> Iterator[str]:
     yield "Per disk: of all disks of the pool, whatever the protection."
     limited = any(block.operations_limited for block in blocks)
     yield from scale_caveats((block.scale for block in blocks), operations_limited=limited)
-    rising = [block.series for block in blocks if block.still_rising]
-    if rising:
+    if rising := [block.series for block in blocks if block.still_rising]:
         yield f"Still rising at the most workers measured, so that they may do more: {'; '.join(rising)}."
 
 
@@ -274,9 +258,7 @@ def _limits_note(request: Request) -> str:
 
 def _row(answer: Answer, one: Sizing) -> dict[str, str]:
     request = answer.request
-    cost = "unknown"
-    if one.cost is not None and answer.prices is not None:
-        cost = f"{answer.prices.currency} {one.cost:,.0f}"
+    prices = None if one.cost is None else answer.prices
     return {
         "layout": one.block.series,
         "server": one.block.server or "unnamed",
@@ -287,7 +269,7 @@ def _row(answer: Answer, one: Sizing) -> dict[str, str]:
         "usable": _terabytes(one.usable),
         "fillable": _terabytes(one.fillable),
         "one server is": percent(one.fault_domain),
-        "cost": cost,
+        "cost": "unknown" if prices is None else f"{prices.currency} {one.cost:,.0f}",
         "rule of thumb": _thumb(request, one),
     }
 

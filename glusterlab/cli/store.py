@@ -1,4 +1,4 @@
-"""status, log, verify, publish: what is in a campaign's folder."""
+"""status, log, verify, publish, fetch: what is in a campaign's folder."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from json import dumps
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -22,13 +23,14 @@ from glusterlab.cli.console import (
     JsonOption,
     RawArgument,
     VerifyOption,
+    argument,
     bar,
     bounds,
+    commands,
     complain,
     complete_yaml,
     count_of,
     emit_json,
-    examples,
     flag,
     local_path,
     option,
@@ -49,18 +51,15 @@ if TYPE_CHECKING:
     from glusterlab.run.verify import Finding
     from glusterlab.store.journal import Event
 
-app = typer.Typer()
+app, command = commands()
 
-_MOST_LEFT = 20
-"""So many names that are left in a copy are shown."""
+_MOST_LEFT = 20  # so many names that are left in a copy are shown
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab status raw/first-light",
-        "glusterlab status raw/night --watch   (from any shell, while it runs)",
-        "glusterlab status raw/first-light --json",
-    )
+@command(
+    "glusterlab status raw/first-light",
+    "glusterlab status raw/night --watch   (from any shell, while it runs)",
+    "glusterlab status raw/first-light --json",
 )
 def status(
     raw: RawArgument,
@@ -69,6 +68,7 @@ def status(
     json: JsonOption = False,
 ) -> None:
     """What is done, invalid, failed and left; exit 1 unless every sample is there and valid."""
+    from glusterlab.run.state import read_now
     from glusterlab.run.status import campaign_status
     from glusterlab.run.view import watch as watch_run
 
@@ -80,29 +80,22 @@ def status(
         except KeyboardInterrupt:
             talk("left; a run goes on")
     found = campaign_status(raw)
-    show_status(found, as_json=json, run=None if watch else _run_state(raw))
+    run = None
+    try:
+        run = None if watch else read_now(raw)
+    except RawStoreError as error:
+        talk(str(error))  # a damaged file of the run must not hide what is stored
+    show_status(found, as_json=json, run=run)
     if found.damage:
         complain(found.damage)
     if not found.complete:
         raise typer.Exit(1)
 
 
-def _run_state(raw: Path) -> RunState | None:
-    """State of the campaign's run; a damaged file of it must not hide what is stored."""
-    from glusterlab.run.state import read_now
-
-    try:
-        return read_now(raw)
-    except RawStoreError as error:
-        talk(str(error))
-        return None
-
-
 _NUMBERS = ("wanted", "valid", "left", "spent", "invalid", "failed", "warmup")
 _DECISIONS: dict[Decision, str] = {"reached": "reached", "at-maximum": "not reached", "going-on": "going on"}
 _SHOWN_HOSTS = 4
-_CELL_WIDTH = 24
-"""A cell's id is not broken into narrower lines than this."""
+_CELL_WIDTH = 24  # a cell's id is not broken into narrower lines than this
 
 
 def show_status(status: CampaignStatus, *, as_json: bool, run: RunState | None = None) -> None:
@@ -247,13 +240,11 @@ def _interval_json(interval: Interval | None) -> dict[str, Any] | None:
     }
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab log raw/night",
-        "glusterlab log raw/night --since '8 h' --problems",
-        "glusterlab log raw/night --follow",
-        "glusterlab log raw/night --json | jq 'select(.command) | .host, .command'",
-    )
+@command(
+    "glusterlab log raw/night",
+    "glusterlab log raw/night --since '8 h' --problems",
+    "glusterlab log raw/night --follow",
+    "glusterlab log raw/night --json | jq 'select(.command) | .host, .command'",
 )
 def log(
     raw: RawArgument,
@@ -323,15 +314,13 @@ def show_events(events: Iterable[Event], *, as_json: bool) -> int:
     return number
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab verify raw/first-light",
-        "glusterlab verify raw/first-light --json",
-        "glusterlab verify raw/night --signature signers",
-    )
-    + "\n\nWhoever edits raw files can edit their digests, too: sign them when the run has ended, by publish --sign or "
+@command(
+    "glusterlab verify raw/first-light",
+    "glusterlab verify raw/first-light --json",
+    "glusterlab verify raw/night --signature signers",
+    more="Whoever edits raw files can edit their digests, too: sign them when the run has ended, by publish --sign or "
     "'ssh-keygen -Y sign -n glusterlab -f KEY raw/night/MANIFEST.sha256'. A line of signers is 'NAME KEY', as in "
-    "ssh-keygen(1), ALLOWED SIGNERS."
+    "ssh-keygen(1), ALLOWED SIGNERS.",
 )
 def verify(
     raw: RawArgument,
@@ -367,15 +356,13 @@ def show_verify(raw: Path, findings: Sequence[Finding], *, as_json: bool) -> Non
     show([], as_json, {"raw": raw, "origin": origin, "intact": not findings, "findings": findings}, lines=lines)
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab publish raw/first-light --output /tmp/first-light",
-        "glusterlab publish raw/night --output night --names names.yaml",
-        "glusterlab publish raw/acme-night --output night --name night",
-    )
-    + "\n\nNumbers are never touched: every sample of the copy is judged again, and has to say what the original says. "
+@command(
+    "glusterlab publish raw/first-light --output /tmp/first-light",
+    "glusterlab publish raw/night --output night --names names.yaml",
+    "glusterlab publish raw/acme-night --output night --name night",
+    more="Numbers are never touched: every sample of the copy is judged again, and has to say what the original says. "
     "Names are kept in names-of-DIR.yaml, beside the copy; it leads back, so keep it to yourself. A file of names has "
-    "lines 'gl-s01: storage-a' for hosts, addresses and any other word."
+    "lines 'gl-s01: storage-a' for hosts, addresses and any other word.",
 )
 def publish(
     raw: RawArgument,
@@ -393,14 +380,8 @@ def publish(
 
     if sign is not None and not sign.is_file():
         raise UsageError(f"--sign: expected a key, found no file {sign}")
-    made = copy(
-        raw,
-        output,
-        new_names={} if names is None else read_names(names),
-        keep_host_names=keep_host_names,
-        name=name,
-        phases=bar,
-    )
+    wanted = {} if names is None else read_names(names)
+    made = copy(raw, output, new_names=wanted, keep_host_names=keep_host_names, name=name, phases=bar)
     if sign is not None and not made.left:
         sign_manifest(made.path, sign)
     more = len(made.left) - _MOST_LEFT
@@ -426,3 +407,28 @@ def publish(
         )
     if made.left:
         raise typer.Exit(1)
+
+
+@command(
+    "glusterlab fetch s3://lab/raw/night",
+    "glusterlab fetch sftp://controller/home/lab/raw/night /data/raw/night",
+    more="The folder appears when every file is there and as the campaign's manifest has it. After an interruption "
+    "the same command goes on. URLs are those of fsspec, and credentials are found as it finds them.",
+)
+def fetch(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Folder of a campaign elsewhere.")],
+    folder: Annotated[Path | None, argument("[FOLDER]", "Where to; default: raw/<last part of URL>.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Bring a campaign from another machine or a bucket, file by file as its manifest has it."""
+    from glusterlab.store.remote import fetch as bring
+
+    parts = urlsplit(url.rstrip("/"))
+    name = PurePosixPath(parts.path).name or parts.hostname  # what stands before the host may be a password
+    if folder is None and not name:
+        raise UsageError(f"{url}: expected the URL of a campaign's folder")
+    target = Path("raw", name or "") if folder is None else folder
+    with bar("fetching files") as progress:
+        fetched, kept = bring(url, target, progress)
+    line = f"{target}: {count_of(fetched, 'file')} fetched, {kept} there from before"
+    show([], json, {"folder": target, "fetched": fetched, "kept": kept}, lines=[line])

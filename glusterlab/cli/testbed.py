@@ -1,12 +1,11 @@
 """testbed up, down, status: a real pool on this machine."""
 
-from __future__ import annotations
-
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from glusterlab.cli.console import JsonOption, emit_json, examples, flag, option, show, steps, talk
+from glusterlab.cli.console import JsonOption, emit_json, examples, flag, local_path, option, show, steps, talk
 from glusterlab.errors import UsageError
 
 app = typer.Typer(
@@ -33,6 +32,7 @@ NameOption = Annotated[str, option("NAME", "Which testbed.", "--name", autocompl
         "glusterlab testbed up",
         "glusterlab testbed up --name small --servers 6 --clients 4 --disks 2 --subnet 10.78.0.0/24",
         "glusterlab testbed up --name next --release trixie --subnet 10.79.0.0/24",
+        "glusterlab testbed up --name old --tree /srv/trees/gluster-3.8.4 --subnet 10.80.0.0/24",
     )
 )
 def up(
@@ -41,6 +41,7 @@ def up(
     clients: Annotated[int, typer.Option(help="Clients, which make the load.")] = 12,
     disks: Annotated[int, typer.Option(help="Single disks (JBOD) of each server; 24 for a dense server.")] = 12,
     arrays: Annotated[int, typer.Option(help="RAID 6 arrays of each server, each modelled as one device.")] = 1,
+    nvme: Annotated[int, typer.Option(help="NVMe drives of each server, for hot tiers; the guide's have one.")] = 0,
     scale: Annotated[
         float, typer.Option(help="How much slower disks and links are for large files; 200 means 1:200.")
     ] = 200.0,
@@ -74,9 +75,28 @@ def up(
             "May be given again.",
         ),
     ] = None,
+    kernel_clients: Annotated[
+        int,
+        option(
+            "N",
+            "So many of the clients have a kernel of their own (User-Mode Linux), which mounts NFS and SMB; the hosts' "
+            "system then has the servers of both.",
+        ),
+    ] = 0,
     release: Annotated[
-        str, typer.Option(help="Debian release of the hosts: bookworm (GlusterFS 10.3), trixie (11.1).")
-    ] = "bookworm",
+        str | None,
+        typer.Option(
+            help="Debian release of the hosts: bullseye (GlusterFS 9.2), bookworm (10.3, the default), trixie (11.1)."
+        ),
+    ] = None,
+    tree: Annotated[
+        Path | None,
+        option(
+            "DIR",
+            "A host's whole file system with any GlusterFS, made by you, in place of --release.",
+            parser=local_path,
+        ),
+    ] = None,
     subnet: Annotated[str, option("CIDR", "A private network that this machine does not use.")] = ("10.77.0.0/24"),
     disk_size: Annotated[str, option("SIZE", "Size of a disk; its file is sparse.")] = "4 GiB",
     memory: Annotated[
@@ -95,19 +115,24 @@ def up(
         disk_size_bytes = parse_size(disk_size)
     except ValueError as error:
         raise UsageError(f"--disk-size: {error}") from error
+    if release is not None and tree is not None:
+        raise UsageError("--release and --tree: expected one of them, both say what the hosts run")
     options = TestbedOptions(
         name=name,
         servers=servers,
         clients=clients,
         disks=disks,
         arrays=arrays,
+        nvme=nvme,
         scale=scale,
         small_file_scale=small_file_scale,
         medium_file_scale=medium_file_scale,
         more_models=tuple(parse_model(text) for text in model or ()),
         slow_disks=tuple(parse_slow_disk(text) for text in slow_disk or ()),
         heads=tuple(heads or ()),
-        release=release,
+        kernel_clients=kernel_clients,
+        release=release or "bookworm",
+        tree=None if tree is None else str(tree.resolve()),
         subnet=subnet,
         disk_size_bytes=disk_size_bytes,
         memory_backed=memory,
@@ -136,10 +161,11 @@ def status(name: NameOption = "default", json: JsonOption = False) -> None:
     """Which hosts run their services; exit 1 when there is no such testbed or a host of it is down."""
     from glusterlab.testbed.lifecycle import status as examine
     from glusterlab.testbed.options import TestbedOptions
-    from glusterlab.testbed.state import state_folder
+    from glusterlab.testbed.state import State, state_folder
 
     TestbedOptions(name=name)
     hosts, folder = examine(name), state_folder(name)
+    state = State.load(folder)
     cluster = folder / "cluster.yaml"
     rows = [
         {
@@ -150,8 +176,10 @@ def status(name: NameOption = "default", json: JsonOption = False) -> None:
         }
         for host in hosts
     ]
-    show(rows, json, {"name": name, "state": folder, "cluster": cluster, "hosts": hosts}, right=("processes",))
+    facts = {"name": name, "state": folder, "cluster": cluster, "gluster": state.gluster, "tree": state.options.tree}
+    show(rows, json, {**facts, "hosts": hosts}, right=("processes",))
     if not json:
+        talk(f"runs {state.runs}" + (f" ({state.options.tree})" if state.options.tree else ""))
         talk(f"cluster file: {cluster}")
     if not all(host.running for host in hosts):
         raise typer.Exit(1)

@@ -3,8 +3,6 @@
 Its policy keeps it from loading anything; names of hosts and devices are text.
 """
 
-from __future__ import annotations
-
 import json
 from html import escape
 from pathlib import Path

@@ -3,8 +3,6 @@
 A section is a notebook, with its first heading and question. The page holds no date: the same files, the same bytes.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
@@ -232,7 +230,11 @@ def write_index(
     """
     path = folder / "index.html"
     campaign = _specification(raw / "campaign.yaml")
-    study = _study(str(campaign.get("study") or NO_STUDY), raw)
+    try:
+        study = load_study(study_folder(str(campaign.get("study") or NO_STUDY), raw))
+    except GlusterlabError:
+        # the notebooks that need it say why it cannot be read
+        study = no_study()
     figures, missing = collect(folder, made_by, earlier, shown_in(path, sources), study.outputs)
     missing += of_study(study, [*figures, *missing])
     shown: list[Figure | NotMeasured] = [*figures, *missing]
@@ -260,14 +262,6 @@ def write_index(
     partial = folder / ".index.html.partial"
     partial.write_text(page, encoding="utf-8")
     return partial.replace(path)
-
-
-def _study(name: str, raw: Path) -> Study:
-    """A study that cannot be read is none: the notebooks that need it say why."""
-    try:
-        return load_study(study_folder(name, raw))
-    except GlusterlabError:
-        return no_study()
 
 
 def _specification(path: Path) -> dict[str, Any]:

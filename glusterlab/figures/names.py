@@ -4,8 +4,6 @@
 a figure S6, and ``extra-scorecard.csv`` something that only this project has. Its caption is in ``<name>.json``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Files of figures: pictures and numbers whose bytes repeat, captions, and what a notebook shows of them."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -3,8 +3,6 @@
 All three show what the CSV file says, rounded to four digits, so that a check of their text has no rounding noise.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math
@@ -12,6 +10,7 @@ import re
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import Self
 
 import pandas as pd
 
@@ -44,7 +43,7 @@ class Table:
     more: int = 0
 
     @classmethod
-    def numbers(cls, text: str) -> Table:
+    def numbers(cls, text: str) -> Self:
         """The part of a figure's CSV that tells rows apart: neither long values nor columns with one value."""
         header, lines = _parsed(text)
         columns = [(name, [line[n] for line in lines]) for n, name in enumerate(header)]
@@ -61,7 +60,7 @@ class Table:
         )
 
     @classmethod
-    def whole(cls, text: str) -> Table:
+    def whole(cls, text: str) -> Self:
         """All columns of a CSV, and as many rows as a page bears; short numbers, such as 1.00 or 2017, stay."""
         header, lines = _parsed(text)
         return cls(

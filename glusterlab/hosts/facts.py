@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glusterlab import __version__
-from glusterlab.hosts import script
+from glusterlab.hosts import access, script
 from glusterlab.secrets import redact
 from glusterlab.tools import volume_tools
 
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from glusterlab.spec.cluster import Cluster, Host
 
 _SECTOR_BYTES = 512
-_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+(?:[a-z][0-9]*)?")
+_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+(?:[a-z]+[0-9]*)?")
 _WHOLE_NUMBERS = frozenset({"cpus", "memory_bytes", "interface_mtu", "work_dir_free_bytes"})
 
 
 def lines(host: Host, cluster: Cluster) -> list[str]:
-    """The lines of a script that report a host's facts and, on a server, its brick file systems."""
-    found = [script.part("facts", "gl_facts", host.interface, cluster.work_dir, *host.devices)]
+    """The lines of a script, with access.sh, that report a host's facts and, on a server, its brick file systems."""
+    found = [
+        script.part("facts", "gl_facts", host.interface, cluster.work_dir, *host.devices),
+        *access.lines_of_facts(),
+    ]
     if cluster.role(host.name) == "server":
         roots = [root for backing in cluster.backings.values() for root in backing.bricks]
         found.append(script.part("filesystems", "gl_filesystems", *roots))
@@ -111,7 +114,7 @@ def git_revision(folder: Path) -> str | None:
 
 def environment(pool: Pool, cluster: Cluster, shared_counters: Sequence[str] = ()) -> dict[str, Any]:
     """The content of environment.json; of a testbed also the counters that its hosts share."""
-    commands = {host.name: script.command(lines(host, cluster)) for host in cluster.hosts}
+    commands = {host.name: script.command(lines(host, cluster), access.SHELL) for host in cluster.hosts}
     hosts = {}
     for name, result in sorted(pool.run(commands).or_raise().items()):
         text = "\n".join(part.text for part in script.read_parts(result).values())

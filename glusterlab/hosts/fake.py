@@ -45,14 +45,16 @@ class FakeVolume:
     bricks: list[str]
     started: bool = False
     options: dict[str, str] = field(default_factory=dict)
+    hot: FakeVolume | None = None
 
 
 class FakeTransport:
     """A `Transport` to a pool in memory, whose attributes a test changes.
 
     `calls`: host and script of every call. `hooks` answer first, the latest before the others. `offline` bricks are
-    ``address:path``, `strays` command lines by host until they are ended; `facts` replace lines of ``gl_facts`` by
-    their first word or two, `answers` what a shell function prints on a host.
+    ``address:path``, `refused` options that the release has not, `strays` command lines by host until they are ended;
+    `untiered` servers without tier daemon; `facts` replace lines of ``gl_facts`` by their first word or two, `answers`
+    what a shell function prints on a host.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -62,7 +64,10 @@ class FakeTransport:
         self.down: set[str] = set()
         self.disconnected: set[str] = set()
         self.offline: set[str] = set()
+        self.untiered: set[str] = set()
         self.heal_pending = 0
+        self.release = "10.3"
+        self.refused: set[str] = set()
         self.strays: dict[str, list[str]] = {}
         self.volumes: dict[str, FakeVolume] = {}
         self.mounted: dict[str, str] = {}
@@ -86,7 +91,7 @@ class FakeTransport:
         del command, deadline_s
         self.open(host)
         text = stdin.decode("utf-8", "replace")
-        for more in (("lock.sh",), ("check/check.sh",), ()):
+        for more in (("lock.sh",), ("access.sh", "check/check.sh"), ("access.sh",), ()):
             text = text.removeprefix(script.library(*more))
         text = text.strip("\n")
         if stop.requested:
@@ -133,9 +138,9 @@ class FakeTransport:
     def _call(self, host: Host, words: list[str]) -> tuple[int, str]:
         function, *rest = words
         if function == "gl_gluster":
-            return self._gluster(host, rest)
+            return (0, f"glusterfs {self.release} built") if rest == ["--version"] else self._gluster(host, rest)
         if function == "gl_mount":
-            self.mounted[host.name] = rest[2]
+            self.mounted[host.name] = "\n".join(dict.fromkeys([*self.mounted.get(host.name, "").split(), rest[2]]))
         calls: dict[str, Callable[[], str]] = {
             "gl_strays": lambda: "".join(f"stray 1 {command}\n" for command in self.strays.get(host.name, [])),
             "gl_heal": lambda: f"heal {self.heal_pending}\n",
@@ -148,10 +153,13 @@ class FakeTransport:
             "gl_unlock": lambda: self._give_back(host.name, rest[1], end=False),
             "gl_leave": lambda: self._give_back(host.name, rest[1]),
             "gl_kill": lambda: self._give_back(host.name, ""),
+            "gl_access_facts": lambda: "access_server ganesha.nfsd smbd\naccess_client nfs cifs\n",
             "gl_clock": lambda: f"clock {time.time() + self.clock_offset_s.get(host.name, 0.0):.6f}\n",
             "gl_link": lambda: "link 1\n",
             "gl_space": lambda: "".join(f"space 900 1000 1048576 {path}\n" for path in rest),
-            "gl_mount_state": lambda: "mount ok\n" if self.mounted.get(host.name) == rest[0] else "mount none\n",
+            "gl_mount_state": lambda: (
+                "mount ok\n" if rest[0] in self.mounted.get(host.name, "").split() else "mount none\n"
+            ),
             "gl_umount_others": lambda: self._unmount(host.name, *rest[1:]),
             "gl_drop_caches": self._drop_caches,
             "gl_collect": lambda: "\0" * 10240,
@@ -177,9 +185,13 @@ class FakeTransport:
         return ""
 
     def _unmount(self, host: str, kept: str, *names: str) -> str:
-        point = self.mounted.get(host, "")
-        if point != kept and any(point.rpartition("/")[2].startswith(name) for name in names):
-            del self.mounted[host]
+        points = self.mounted.pop(host, "").split()
+        left = [
+            point
+            for point in points
+            if point in kept.split() or not any(point.rpartition("/")[2].startswith(name) for name in names)
+        ]
+        self.mounted |= {host: "\n".join(left)} if left else {}
         return ""
 
     def _drop_caches(self) -> str:
@@ -209,13 +221,15 @@ class FakeTransport:
         volume = self.volumes.get(names[0])
         if volume is None:
             return 1, f"volume {names[0]} does not exist"
-        if action == "volume status":
-            return 0, self._status(volume)
+        if action in ("volume status", "volume tier"):
+            return self._tier(volume, host, names[1:]) if action == "volume tier" else (0, self._status(volume))
+        if action in ("volume set", "volume get") and names[1] in self.refused:
+            return 1, f"{action}{' option' * (action == 'volume get')}: failed: option : {names[1]} does not exist"
         if action == "volume delete":
             del self.volumes[names[0]]
         elif action == "volume set":
             volume.options.update(zip(names[1::2], names[2::2], strict=True))
-        else:
+        elif action != "volume get":
             volume.started = action == "volume start"
             if names[-1] == "force":
                 self.offline.clear()
@@ -224,13 +238,21 @@ class FakeTransport:
     def _create(self, words: list[str]) -> tuple[int, str]:
         if words[2] in self.volumes:
             return 1, f"volume create: {words[2]}: failed: Volume {words[2]} already exists"
-        bricks = [word for word in words[3:] if ":/" in word]
-        sizes = {key: int(words[words.index(key) + 1]) for key in words if key in _KINDS or key == "redundancy"}
-        kind = next((_KINDS[key] for key in sizes if key in _KINDS), "Distribute")
-        if sizes and len(bricks) > sum(sizes.values()):
-            kind = f"Distributed-{kind}"
-        self.volumes[words[2]] = FakeVolume(kind, bricks)
+        self.volumes[words[2]] = _bundled(words)
         return 0, "success"
+
+    def _tier(self, volume: FakeVolume, host: Host, words: list[str]) -> tuple[int, str]:
+        if words[0] == "attach":
+            volume.hot = _bundled(words)
+        if words[0] == "start":
+            self.untiered.clear()
+        nodes = ""
+        for server in self.cluster.servers:
+            name = "localhost" if server == host else server.name
+            state = "failed" if server.name in self.untiered else "in progress"
+            counts = "<promotedFiles>2</promotedFiles><demotedFiles>1</demotedFiles>"
+            nodes += f"<node><nodeName>{name}</nodeName>{counts}<statusStr>{state}</statusStr></node>"
+        return (0, _xml(f"<volRebalance>{nodes}</volRebalance>")) if volume.started else (1, "needs to be started")
 
     def _peers(self, host: Host) -> str:
         peers = "".join(
@@ -246,13 +268,17 @@ class FakeTransport:
         for name, volume in self.volumes.items():
             if name not in names and names != ["--xml"]:
                 continue
-            bricks = "".join(f"<brick><name>{escape(brick)}</name></brick>" for brick in volume.bricks)
+            kind, bricks = f"<typeStr>{volume.type}</typeStr>", _bricks(volume.bricks)
+            if volume.hot is not None:
+                kind, cold = "<typeStr>Tier</typeStr>", f"<coldBrickType>{volume.type}</coldBrickType>{bricks}"
+                hot = f"<hotBrickType>{volume.hot.type}</hotBrickType>{_bricks(volume.hot.bricks[::-1])}"
+                bricks = f"<hotBricks>{hot}</hotBricks><coldBricks>{cold}</coldBricks>"
             options = "".join(
                 f"<option><name>{escape(key)}</name><value>{escape(value)}</value></option>"
                 for key, value in volume.options.items()
             )
             text += (
-                f"<volume><name>{name}</name><typeStr>{volume.type}</typeStr><status>{1 if volume.started else 2}"
+                f"<volume><name>{name}</name>{kind}<status>{1 if volume.started else 2}"
                 f"</status><bricks>{bricks}</bricks><options>{options}</options></volume>"
             )
         return _xml(f"<volInfo><volumes>{text}</volumes></volInfo>")
@@ -262,9 +288,21 @@ class FakeTransport:
             f"<node><hostname>{brick.partition(':')[0]}</hostname><path>{escape(brick.partition(':')[2])}</path>"
             f"<status>{int(volume.started and brick not in self.offline)}</status>"
             f"<port>{49152 + number}</port><pid>{1000 + number}</pid></node>"
-            for number, brick in enumerate(volume.bricks)
+            for number, brick in enumerate([*volume.bricks, *(volume.hot.bricks if volume.hot else ())])
         )
         return _xml(f"<volStatus><volumes><volume>{nodes}<tasks/></volume></volumes></volStatus>")
+
+
+def _bundled(words: list[str]) -> FakeVolume:
+    """What the words of a volume that is created, or of a tier that is attached, make."""
+    bricks = [word for word in words if ":/" in word]
+    sizes = {key: int(words[words.index(key) + 1]) for key in words if key in _KINDS or key == "redundancy"}
+    kind = next((_KINDS[key] for key in sizes if key in _KINDS), "Distribute")
+    return FakeVolume(f"Distributed-{kind}" if sizes and len(bricks) > sum(sizes.values()) else kind, bricks)
+
+
+def _bricks(names: list[str]) -> str:
+    return "".join(f"<brick><name>{escape(name)}</name></brick>" for name in names)
 
 
 def _xml(text: str) -> str:

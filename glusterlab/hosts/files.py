@@ -23,7 +23,7 @@ _SKIPPED = frozenset({".git", "__pycache__", ".github"})
 def end_processes(pool: Pool, cluster: Cluster, *, spare_sar: bool = False, deadline_s: float = 8.0) -> list[str]:
     """End every process of the suite on all hosts; returns those that are not clear, or another run's."""
     owned = f"{lock.owned(pool)} || exit 1"
-    line = script.call("gl_kill", "sadc" if spare_sar else "", cluster.mount_root, cluster.work_dir)
+    line = script.call("gl_kill", "sadc" if spare_sar else "", *cluster.work_places)
     return sorted(pool.run_everywhere(script.command([owned, line], deadline_s=deadline_s)).failed)
 
 

@@ -12,27 +12,33 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from glusterlab.errors import CommandError, ParseError, VolumeError
+from glusterlab.errors import CommandError, ParseError, RefusedError, VolumeError
 from glusterlab.hosts import script
-from glusterlab.spec.cell import place_bricks
-from glusterlab.spec.cluster import REAL_HARDWARE
-from glusterlab.store.records import BrickHealth
+from glusterlab.spec.cell import place_bricks, release_problem
+from glusterlab.spec.cluster import REAL_HARDWARE, SERVED
+from glusterlab.store.records import BrickHealth, TierHealth
+from glusterlab.tools.document import whole
 from glusterlab.tools.gluster import xml as gluster_xml
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from glusterlab.hosts.pool import Pool
-    from glusterlab.spec.cell import Layout
+    from glusterlab.spec.cell import Access, Bricks, Layout
     from glusterlab.spec.cluster import Cluster, Host
 
 R = TypeVar("R")
 
 _GLUSTER_DEADLINE_S = 300.0
 _ONLINE_WITHIN_S = 90.0
+# what glusterd says of an option itself, and not of a peer or of the moment
+_REFUSED = re.compile(r"volume set: failed: (?!.*(?:ailed on |transaction|ocking|uorum|timed out))(?P<why>.*)")
+_MOVES = ("cluster.tier-demote-frequency", "cluster.tier-promote-frequency")
+_SOON_S = 60
 _TYPES = {"distribute": "Distribute", "replicate": "Replicate", "disperse": "Disperse"}
 
 Note = Callable[[str], None]
@@ -43,13 +49,17 @@ MAX_XML_BYTES = 32 << 20  # that of a large volume's status is some hundred kilo
 
 @dataclass(frozen=True)
 class VolumeInfo:
-    """One volume of `gluster volume info`: its type in gluster's words, bricks ``address:path``, options set."""
+    """One volume of `gluster volume info`: its type in gluster's words, bricks ``address:path``, options set.
+
+    Of a tiered volume `type` and the first bricks are those of the cold tier; the hot tier's stand last.
+    """
 
     name: str
     type: str
     started: bool
     bricks: tuple[str, ...]
     options: Mapping[str, str]
+    hot_type: str = ""
 
     @property
     def is_ours(self) -> bool:
@@ -61,7 +71,10 @@ class VolumeInfo:
 
 
 class VolumeStatus(NamedTuple):
-    """`gluster volume status` of one volume: its bricks as far as their servers answered, and its tasks."""
+    """`gluster volume status` of one volume: its bricks as far as their servers answered, and its tasks.
+
+    A hot tier's daemon is a task that is always in progress, and no rebalance.
+    """
 
     bricks: tuple[BrickHealth, ...]
     rebalancing: bool
@@ -71,7 +84,8 @@ class VolumeStatus(NamedTuple):
 class Volume:
     """A layout on a cluster; `places`: server and brick root of every brick, in the order of creation.
 
-    Mounted with the options of a scale model it has another mount point: so a mount says with which it was made.
+    Mounted with the options of a scale model it has another mount point: so a mount says with which it was made. The
+    first of several `mounts` on each client is at `mount_point`.
 
     The name has a hash of all that it is made of: another layout, or the same on other bricks, is another volume.
     """
@@ -81,16 +95,23 @@ class Volume:
     places: tuple[tuple[Host, str], ...]
     mount_point: str
     mount_options: tuple[str, ...] = ()
+    mounts: int = 1
+    access: Access = "native"
 
     @classmethod
-    def of(cls, layout: Layout, cluster: Cluster, model: str = REAL_HARDWARE.name) -> Volume:
+    def of(cls, layout: Layout, cluster: Cluster, model: str = REAL_HARDWARE.name, mounts: int = 1) -> Volume:
         places = place_bricks(layout, cluster)
         facts = layout.model_dump_json(exclude={"name"}) + repr([(host.address, root) for host, root in places])
         label = re.sub(r"[^A-Za-z0-9_-]+", "-", layout.name).strip("-")
         name = f"{label}-{hashlib.sha256(facts.encode()).hexdigest()[:6]}"
         options = cluster.mount_options_of(model)
         point = name if options == cluster.mount_options else f"{name}-{model}"
-        return cls(name, layout, tuple(places), f"{cluster.mount_root}/{point}", options)
+        return cls(name, layout, tuple(places), f"{cluster.mount_root}/{point}", options, mounts)
+
+    @property
+    def mount_points(self) -> tuple[str, ...]:
+        """Where each client has it mounted; a dot is in no name of a volume or a model."""
+        return (self.mount_point, *(f"{self.mount_point}.{number}" for number in range(2, self.mounts + 1)))
 
     @property
     def dataset_root(self) -> str:
@@ -105,30 +126,47 @@ class Volume:
     def brick_names(self) -> tuple[str, ...]:
         return tuple(f"{host.address}:{path}" for host, path in self.bricks)
 
+    @property
+    def settles_s(self) -> float:
+        """Seconds without a move after which files lie still, where the layout's options let them move soon; else 0."""
+        stated = [int(value) for name, value in self.layout.options if name in _MOVES and value.isdecimal()]
+        soon = [seconds for seconds in stated if seconds <= _SOON_S]
+        return 2.0 * max(soon) + 5.0 if self.layout.hot is not None and soon else 0.0
+
     def create_words(self) -> tuple[str, ...]:
-        """The command that creates it, without ``gluster`` itself."""
+        """The command that creates it, without its hot tier and ``gluster`` itself."""
         layout = self.layout
         shape = {
             "replicate": ("replica", str(layout.replica)),
             "disperse": ("disperse-data", str(layout.data), "redundancy", str(layout.redundancy)),
         }.get(layout.type, ())
         # no force: gluster then refuses bricks on a root file system, and two bricks of a subvolume on one server
-        return ("volume", "create", self.name, *shape, "transport", "tcp", *self.brick_names)
+        return ("volume", "create", self.name, *shape, "transport", "tcp", *self.brick_names[: layout.bricks])
+
+    def attach_words(self) -> tuple[str, ...]:
+        """The command that attaches its hot tier, once it is started; none without one."""
+        if (hot := self.layout.hot) is None:
+            return ()
+        replica = ("replica", str(hot.replica)) if hot.type == "replicate" else ()
+        return ("volume", "tier", self.name, "attach", *replica, *self.brick_names[self.layout.bricks :])
 
     def differences(self, info: VolumeInfo) -> list[str]:
         """What a volume of that name in the pool has that this one should not have, or lacks."""
-        expected = _TYPES[self.layout.type]
-        if self.layout.subvolumes > 1 and self.layout.type != "distribute":
-            expected = f"Distributed-{expected}"
+        expected = " + hot ".join(map(_type_of, self.layout.tiers))
         found = []
-        if info.type != expected:
-            found.append(f"expected type {expected}, found {info.type}")
+        if (is_there := f"{info.type} + hot {info.hot_type}" if info.hot_type else info.type) != expected:
+            found.append(f"expected type {expected}, found {is_there}")
         if info.bricks != self.brick_names:
             found.append(f"expected bricks {_few(self.brick_names)}, found {_few(info.bricks)}")
         for name, value in self.layout.options:
             if info.options.get(name) != value:
                 found.append(f"expected option {name} = {value}, found {info.options.get(name, 'the default')}")
         return found
+
+
+def _type_of(bricks: Bricks) -> str:
+    distributed = bricks.subvolumes > 1 and bricks.type != "distribute"
+    return f"Distributed-{_TYPES[bricks.type]}" if distributed else _TYPES[bricks.type]
 
 
 def _few(bricks: tuple[str, ...]) -> str:
@@ -139,6 +177,36 @@ def ask(pool: Pool, server: str, *words: str) -> bytes:
     """One gluster command on a server; raises `HostError` with what gluster said when it fails."""
     command = script.command([script.call("gl_gluster", *words)], deadline_s=_GLUSTER_DEADLINE_S)
     return pool.run_on(server, command).stdout
+
+
+def release(pool: Pool, server: str) -> str:
+    """The GlusterFS of a server as it says it, such as ``3.8.4``."""
+    words = ask(pool, server, "--version").decode("utf-8", "replace").split()
+    return words[1] if words[:1] == ["glusterfs"] and len(words) > 1 else "of unknown release"
+
+
+def has_gnfs(release: str) -> bool:
+    """Whether a release brings an NFS server of its own, as those before 6 do."""
+    match = re.match(r"\d+", release)
+    return match is not None and int(match[0]) < 6
+
+
+def set_gnfs(pool: Pool, server: str, volume: str, *, on: bool) -> None:
+    """Turn GlusterFS's own NFS server of a volume on or off, where `has_gnfs`; `set_up` leaves it off."""
+    ask(pool, server, "volume", "set", volume, "nfs.disable", "off" if on else "on")
+
+
+def unknown_options(pool: Pool, server: str, options: Iterable[str]) -> list[str]:
+    """Which options the pool's release does not have; without any volume to ask it by, none is named."""
+    known = next(iter(volumes(pool, server)), None)
+    found = []
+    for option in () if known is None else options:
+        try:
+            ask(pool, server, "volume", "get", known or "", option)
+        except CommandError as error:
+            if re.search("volume get option: failed: .*(Did you mean|does not exist)", error.stderr):
+                found.append(option)
+    return found
 
 
 def volumes(pool: Pool, server: str) -> dict[str, VolumeInfo]:
@@ -156,6 +224,8 @@ def _ask_xml(read: Callable[[bytes], R], pool: Pool, server: str, *words: str) -
 def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Note, fresh: bool = False) -> None:
     """Make a volume the only one of the suite that is started and mounted; `mark` goes into directories that are made.
 
+    One that clients reach by NFS or SMB is not mounted here: see `glusterlab.hosts.access`.
+
     A volume that is there must be what was requested; `fresh` deletes and creates it again, which takes seconds, where
     deleting the files through a client can take longer than the samples that made them.
     """
@@ -170,7 +240,8 @@ def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Not
         del known[volume.name]
     if volume.name not in known:
         _create(pool, server, volume, mark)
-        note(f"created volume {volume.name}: {volume.layout.type} {volume.layout.geometry}")
+        hot = "" if volume.layout.hot is None else f" with hot tier {volume.layout.hot.geometry}"
+        note(f"created volume {volume.name}: {volume.layout.type} {volume.layout.geometry}{hot}")
         known = volumes(pool, server)
         if volume.name not in known:
             raise VolumeError(f"gluster created volume {volume.name}, but does not list it", host=server)
@@ -178,34 +249,65 @@ def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Not
     if found:
         advice = f"remove it with 'gluster volume delete {volume.name}' if it is in the way"
         raise VolumeError(f"volume {volume.name} is not what was requested: {'; '.join(found)}; {advice}", host=server)
+    _leave_gnfs_off(pool, server, volume, known[volume.name])
     if not known[volume.name].started:
         ask(pool, server, "volume", "start", volume.name)
         note(f"started volume {volume.name}")
     _wait_until_online(pool, server, volume, note)
-    _mount(pool, cluster, volume, mark)
+    if volume.access not in SERVED:
+        _mount(pool, cluster, volume, mark)
 
 
 def _create(pool: Pool, server: str, volume: Volume, mark: str) -> None:
+    if volume.layout.hot is not None and (problem := release_problem(volume.layout, release(pool, server))):
+        raise RefusedError(problem, host=server)
     lines: dict[str, list[str]] = defaultdict(lambda: ["set -e"])
     for host, path in volume.bricks:
         lines[host.name].append(script.call("gl_make_brick", path, mark))
     pool.run({name: script.command(text, deadline_s=120.0) for name, text in lines.items()}).or_raise()
     ask(pool, server, *volume.create_words())
-    options = [word for option in volume.layout.options for word in option]
-    if options:
-        ask(pool, server, "volume", "set", volume.name, *options)
+    if attach := volume.attach_words():
+        set_gnfs(pool, server, volume.name, on=False)
+        # to a volume that is not started gluster attaches a tier, and says that it failed; a tier's options need it
+        ask(pool, server, "volume", "start", volume.name)
+        ask(pool, server, *attach)
+    for name, value in volume.layout.options:
+        try:
+            ask(pool, server, "volume", "set", volume.name, name, value)
+        except CommandError as error:
+            if (refused := _REFUSED.search(error.stderr)) is None:
+                raise
+            # without it, it is not the volume that was asked for
+            if attach:
+                ask(pool, server, "volume", "stop", volume.name)
+            ask(pool, server, "volume", "delete", volume.name)
+            what = f"GlusterFS {release(pool, server)} refuses the option {name} = {value}: {refused['why']}"
+            raise RefusedError(what, host=server) from error
+
+
+def _leave_gnfs_off(pool: Pool, server: str, volume: Volume, info: VolumeInfo) -> None:
+    # from 3.8 on it is off, and listed so; 3.7 starts it with every volume, unless told otherwise
+    stated = "on" if info.options.get("nfs.disable") == "on" else dict(volume.layout.options).get("nfs.disable")
+    if stated is None and has_gnfs(release(pool, server)):
+        set_gnfs(pool, server, volume.name, on=False)
 
 
 def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note) -> None:
-    """Wait for all bricks; those that died are started once."""
+    """Wait for all bricks, and the daemons of a hot tier; what died is started once."""
     end = time.monotonic() + _ONLINE_WITHIN_S
     forced = False
     while True:
         status = _ask_xml(read_status, pool, server, "volume", "status", volume.name, "--xml")
         offline = [f"{brick.host}:{brick.path}" for brick in status.bricks if not brick.online]
-        if not offline and len(status.bricks) == len(volume.bricks):
+        complete = not offline and len(status.bricks) == len(volume.bricks)
+        daemons = _tier(pool, server, volume) if complete else {}
+        away = [name for name, daemon in daemons.items() if not daemon.running]
+        if complete and not away:
             return
         if time.monotonic() > end:
+            if away:
+                what = f"the tier daemon of volume {volume.name} does not run on {', '.join(away)}"
+                raise VolumeError(f"{what}: read its log below /var/log/glusterfs there", host=server)
             missing = len(volume.bricks) - len(status.bricks) + len(offline)
             names = f": {_few(tuple(offline))}" if offline else ": their servers do not answer glusterd"
             raise VolumeError(f"{missing} bricks of volume {volume.name} are offline{names}", host=server)
@@ -213,7 +315,35 @@ def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note) -> N
             ask(pool, server, "volume", "start", volume.name, "force")
             note(f"started {len(offline)} bricks of volume {volume.name} that were offline")
             forced = True
+        elif away and not forced:
+            ask(pool, server, "volume", "tier", volume.name, "start", "force")
+            note(f"started the tier daemon of volume {volume.name} on {', '.join(away)}")
+            forced = True
         pool.sleep(0.5)
+
+
+def _tier(pool: Pool, server: str, volume: Volume) -> dict[str, TierHealth]:
+    """The daemons of a volume's hot tier, by server with bricks; none without one."""
+    if volume.layout.hot is None:
+        return {}
+    read = partial(read_tier, volume=volume, asked=server)
+    return _ask_xml(read, pool, server, "volume", "tier", volume.name, "status", "--xml")
+
+
+def wait_for_files(pool: Pool, volume: Volume, *, within_s: float) -> None:
+    """Wait until no file has moved between the tiers for `Volume.settles_s`; `VolumeError` where they still do."""
+    server = volume.places[0][0].name
+    counted, since, end = -1, 0.0, time.monotonic() + within_s
+    while True:
+        count = sum(each.promoted + each.demoted for each in _tier(pool, server, volume).values())
+        now = time.monotonic()
+        if count != counted:
+            counted, since = count, now
+        if now - since >= volume.settles_s:
+            return
+        if now > end:
+            raise VolumeError(f"files of volume {volume.name} still move between its tiers after {within_s:.0f} s")
+        pool.sleep(1.0)
 
 
 def wait_for_heal(pool: Pool, volume: Volume, *, within_s: float) -> int:
@@ -238,7 +368,8 @@ def _mount(pool: Pool, cluster: Cluster, volume: Volume, mark: str) -> None:
     first, *others = cluster.servers
     backups = [f"backup-volfile-servers={':'.join(server.address for server in others)}"] if others else []
     options = ",".join([*backups, *volume.mount_options])
-    _on_clients(pool, cluster, script.call("gl_mount", first.address, volume.name, volume.mount_point, options))
+    for point in volume.mount_points:
+        _on_clients(pool, cluster, script.call("gl_mount", first.address, volume.name, point, options))
     driver = cluster.clients[0].name
     pool.run_on(driver, script.command([script.call("gl_mark_dir", volume.dataset_root, mark)]))
 
@@ -254,7 +385,7 @@ def _ours(known: Mapping[str, VolumeInfo]) -> set[str]:
 
 def unmount(pool: Pool, cluster: Cluster, names: Iterable[str], *, keep: Volume | None = None) -> None:
     """Unmount named volumes of the suite from all clients, but `keep`; what else is mounted below mount_root stays."""
-    kept = "" if keep is None else keep.mount_point
+    kept = "" if keep is None else "\t".join(keep.mount_points)
     _on_clients(pool, cluster, script.call("gl_umount_others", cluster.mount_root, kept, *sorted(names)))
 
 
@@ -299,12 +430,17 @@ def read_info(text: bytes) -> dict[str, VolumeInfo]:
         name = volume.findtext("name")
         if name is None:
             continue
+        cold, hot = volume.find("bricks/coldBricks"), volume.find("bricks/hotBricks")
+        lists = volume.iterfind("bricks") if cold is None else [cold]
+        # gluster puts each brick that it attaches before the others
+        attached = () if hot is None else tuple(gluster_xml.brick_names(hot))[::-1]
         volumes[name] = VolumeInfo(
             name,
-            volume.findtext("typeStr") or "",
+            (volume if cold is None else cold).findtext("typeStr" if cold is None else "coldBrickType") or "",
             volume.findtext("status") == "1",
-            tuple(brick for bricks in volume.iterfind("bricks") for brick in gluster_xml.brick_names(bricks)),
+            (*(brick for bricks in lists for brick in gluster_xml.brick_names(bricks)), *attached),
             gluster_xml.options(volume),
+            "" if hot is None else hot.findtext("hotBrickType") or "",
         )
     return volumes
 
@@ -322,8 +458,30 @@ def read_status(text: bytes) -> VolumeStatus:
         )
         for node in gluster_xml.brick_nodes(root)
     )
-    rebalancing = any("in progress" in (task.findtext("statusStr") or "") for task in root.iter("task"))
+    tasks = (task for task in root.iter("task") if task.findtext("type") != "Tier migration")
+    rebalancing = any("in progress" in (task.findtext("statusStr") or "") for task in tasks)
     return VolumeStatus(bricks, rebalancing)
+
+
+def read_tier(text: bytes, volume: Volume, asked: str) -> dict[str, TierHealth]:
+    """The daemon of each server with bricks, of `gluster volume tier VOLUME status --xml` on the server `asked`.
+
+    One that gluster does not list is unknown.
+    """
+    known = {
+        node.findtext("nodeName"): TierHealth(
+            status=node.findtext("statusStr") or "unknown",
+            promoted=whole(node.findtext("promotedFiles") or "") or 0,
+            demoted=whole(node.findtext("demotedFiles") or "") or 0,
+        )
+        for node in read_xml(text).iter("node")
+    }
+    found = {}
+    for host in dict.fromkeys(host for host, _ in volume.places):
+        names = (host.name, host.address, *(("localhost",) if host.name == asked else ()))
+        none = TierHealth(status="unknown", promoted=0, demoted=0)
+        found[host.name] = next((known[name] for name in names if name in known), none)
+    return found
 
 
 def server_name(cluster: Cluster, address: str) -> str:

@@ -13,15 +13,16 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from glusterlab.errors import HostError, ParseError
-from glusterlab.hosts import script
-from glusterlab.hosts.gluster import read_peers, read_status, server_name
+from glusterlab.hosts import access, script
+from glusterlab.hosts.gluster import read_peers, read_status, read_tier, server_name
 from glusterlab.reasons import Reason, ReasonCode, code_of
 from glusterlab.secrets import redact
-from glusterlab.store.records import BrickConnection, BrickHealth, DropCaches, Health, Space
+from glusterlab.store.records import BrickConnection, BrickHealth, DropCaches, Health, Space, TierHealth
 
 if TYPE_CHECKING:
     from glusterlab.hosts.gluster import Volume
     from glusterlab.hosts.pool import CommandResult, Pool, Results
+    from glusterlab.spec.cell import Layout
     from glusterlab.spec.cluster import Cluster, Host
 
 SETTLE_S = 6  # that entries of writes which have just ended are given to leave the index of pending heals
@@ -64,11 +65,12 @@ def look(
 ) -> Probe:
     """Read the state of all hosts; without a volume, for a baseline, GlusterFS is not inspected."""
     commands = {}
+    more = () if volume is None or volume.access == "native" else (access.SHELL,)
     for host in cluster.hosts:
         before, after = (extras or {}).get(host.name, ((), ()))
         state = _lines(host, cluster, volume)
         lines = [script.part("clock", "gl_clock"), *before, *state, *([DROP] if drop else []), *after]
-        commands[host.name] = script.command([*lines, script.part("end", "gl_clock")], deadline_s=deadline_s)
+        commands[host.name] = script.command([*lines, script.part("end", "gl_clock")], *more, deadline_s=deadline_s)
     return _read(pool.run(commands), cluster, volume)
 
 
@@ -77,15 +79,21 @@ def _lines(host: Host, cluster: Cluster, volume: Volume | None) -> list[str]:
     roots = [] if volume is None else [root for server, root in volume.places if server.name == host.name]
     if volume is not None and roots:
         text.append(script.part("heal", "gl_heal", SETTLE_S, volume.name, *roots))
-    if volume is not None and host == cluster.servers[0]:
+    if volume is not None and volume.places and host == cluster.servers[0]:
         text += [
             script.part("peers", "gl_gluster", "peer", "status", "--xml"),
             script.part("info", "gl_gluster", "volume", "info", volume.name, "--xml"),
             script.part("status", "gl_gluster", "volume", "status", volume.name, "--xml"),
         ]
+        if volume.layout.hot is not None:
+            text.append(script.part("tier", "gl_gluster", "volume", "tier", volume.name, "status", "--xml"))
     if volume is not None and host in cluster.clients:
-        text.append(script.part("mount", "gl_mount_state", volume.mount_point, MOUNT_ANSWERS_S))
+        look = "gl_answers" if volume.access == "existing" else "gl_mount_state"
+        for number, point in enumerate(volume.mount_points, start=1):
+            text.append(script.part(f"mount-{number}", look, point, MOUNT_ANSWERS_S))
         text.append(script.part("connections", "gl_connections"))
+    if volume is not None:
+        text += access.lines_of_health(host, cluster, volume)
     text.append(script.part("link", "gl_link", host.interface))
     return [*text, script.part("space", "gl_space", cluster.work_dir, *roots)]
 
@@ -111,10 +119,13 @@ def _read(results: Results, cluster: Cluster, volume: Volume | None) -> Probe:
                 heal += int(_words(report["heal"], "heal", 2, name)[1])
             if "drop" in report:
                 state["drop_caches"][name] = read_drop(report["drop"], name)
-            if "mount" in report:
-                state["mounts"][name] = _words(report["mount"], "mount", 2, name)[1]
+            if mounts := [_words(report[key], "mount", 2, name)[1] for key in report if key.startswith("mount-")]:
+                # of several the first that is not well stands for all
+                state["mounts"][name] = next((mount for mount in mounts if mount != "ok"), "ok")
             if "connections" in report:
                 connections[name] = read_connections(report["connections"], cluster, name)
+            if volume is not None:
+                problems += access.read_report(report, state, cluster, volume, name)
             link = script.need(report, "link", name)
             if not link.text.strip():
                 interface = cluster.host(name).interface
@@ -128,8 +139,9 @@ def _read(results: Results, cluster: Cluster, volume: Volume | None) -> Probe:
     peers: dict[str, bool] = {}
     bricks: list[BrickHealth] = []
     rebalance = False
-    if volume is not None:
+    if volume is not None and volume.places:
         files, peers, bricks, rebalance = _pool_state(parts, cluster, volume, problems)
+        state["tier"] = _tier_state(parts, cluster, volume, problems)
     ports = {brick.port for brick in bricks}
     state["connections"] = {name: [each for each in found if each.port in ports] for name, found in connections.items()}
     offsets = state.pop("clock_offset_s", {})
@@ -204,7 +216,7 @@ def _pool_state(
     """What the first server says of the pool: its XML, peers, bricks and whether a rebalance runs."""
     server = cluster.servers[0].name
     report = parts.get(server, {})
-    files = {f"{name}.xml": report[name].data for name in ("peers", "info", "status") if name in report}
+    files = {f"{name}.xml": report[name].data for name in ("peers", "info", "status", "tier") if name in report}
     try:
         peers = read_peers(script.need(report, "peers", server).data, cluster, server)
         status = read_status(script.need(report, "status", server).data)
@@ -218,6 +230,19 @@ def _pool_state(
     expected = {(host.name, path): BrickHealth(host=host.name, path=path, online=False) for host, path in volume.bricks}
     bricks = list((expected | found).values())
     return files, peers, bricks, status.rebalancing
+
+
+def _tier_state(
+    parts: Mapping[str, Mapping[str, script.Part]], cluster: Cluster, volume: Volume, problems: list[Reason]
+) -> dict[str, TierHealth]:
+    server = cluster.servers[0].name
+    if volume.layout.hot is None or server not in parts:
+        return {}
+    try:
+        return read_tier(script.need(parts[server], "tier", server).data, volume, server)
+    except (HostError, ParseError) as error:
+        problems.append(Reason(code="controller-error", message=error.message, host=server))
+        return {}
 
 
 def read_outputs(part: script.Part, host: str) -> dict[str, bytes]:
@@ -243,11 +268,11 @@ def read_outputs(part: script.Part, host: str) -> dict[str, bytes]:
 
 
 def health_reasons(
-    health: Health, moment: Moment, servers: Sequence[str], clients: Sequence[str], bricks: int | None
+    health: Health, moment: Moment, servers: Sequence[str], clients: Sequence[str], layout: Layout | None
 ) -> list[Reason]:
-    """What is wrong with the pool at one moment; `bricks` of the layout, None for a baseline, which needs no pool."""
+    """What is wrong with the pool at one moment; a `layout` of None is that of a baseline, which needs no pool."""
     hosts = (*servers, *clients)
-    found = (*_unhealthy_pool(health, servers, bricks), *_unhealthy_hosts(health, hosts), *_full(health))
+    found = (*_unhealthy_pool(health, servers, layout), *_unhealthy_hosts(health, hosts), *_full(health))
     reasons = [Reason(code=code, message=f"{what} {moment} the workload", host=host) for code, what, host in found]
     for host in hosts if moment == "before" else ():
         # caches are judged before only; writing 3 raises drop_pagecache and drop_slab by one each
@@ -262,7 +287,8 @@ def health_reasons(
 _Found = tuple[ReasonCode, str, str | None]
 
 
-def _unhealthy_pool(health: Health, servers: Sequence[str], bricks: int | None) -> Iterator[_Found]:
+def _unhealthy_pool(health: Health, servers: Sequence[str], layout: Layout | None) -> Iterator[_Found]:
+    bricks = None if layout is None else layout.all_bricks
     for server in () if bricks is None else servers:
         if not health.peers.get(server, False):
             yield "peer-disconnected", "disconnected" if server in health.peers else "no peer of the pool", server
@@ -275,6 +301,12 @@ def _unhealthy_pool(health: Health, servers: Sequence[str], bricks: int | None) 
         yield "heal-pending", f"{health.heal_pending} entries to heal", None
     if health.rebalance:
         yield "rebalance-running", "a rebalance runs", None
+    if layout is not None and layout.hot is not None:
+        for host in dict.fromkeys(brick.host for brick in health.bricks):
+            daemon = health.tier.get(host)
+            if daemon is None or not daemon.running:
+                state = "not known" if daemon is None else daemon.status
+                yield "tier-stopped", f"expected a tier daemon in progress, found '{state}',", host
 
 
 def _unhealthy_hosts(health: Health, hosts: Sequence[str]) -> Iterator[_Found]:

@@ -287,6 +287,11 @@ gl_space() {
 # the daemons that it asks for are started by glusterd, and do not.
 gl_gluster() {
     local n out code
+    command -v gluster >/dev/null || {
+        echo "there is no gluster command ($(glusterfs --version 2>&1 | head -n 1)): install a release with glusterd" \
+            "(3.1 or newer), or mount the volume by hand and measure it by access 'existing'" >&2
+        return 127
+    }
     for n in 1 2 3 4 5; do
         out=$(gluster --mode=script "$@" 2>&1)
         code=$?
@@ -332,10 +337,12 @@ gl_fuse_clients() {
     return 0
 }
 
-# Take a mount away that does not answer. Its client is ended first, which lets go whatever waits for it.
+# Take a mount away that does not answer. Its client is ended first, or of NFS and SMB what waits for its server, which
+# lets go whatever waits for it.
 gl_drop_mount() {
     local pid
     for pid in $(gl_fuse_clients "$1"); do kill -s KILL "$pid"; done
+    case $(gl_mounted "$1") in *" fuse."*) ;; *) timeout -k 1 10 umount -i -f -l "$1" 2>/dev/null ;; esac
     umount -l "$1" 2>/dev/null
     ! gl_mounted "$1" >/dev/null
 }
@@ -362,13 +369,13 @@ gl_mount() {
     [ "$(gl_mount_state "$3" 30)" = "mount ok" ] || { echo "$wanted is mounted at $3, but does not answer" >&2; return 1; }
 }
 
-# Unmount those of the named volumes that are mounted below a directory, except at one mount point.
-# Arguments: directory, mount point to keep or "", volumes.
+# Unmount those of the named volumes that are mounted below a directory, except at some mount points.
+# Arguments: directory, mount points to keep with a tab between them or "", volumes.
 gl_umount_others() {
     local root=$1 keep=$2 source point name failed=0
     shift 2
     while read -r source point; do
-        [ "$point" = "$keep" ] && continue
+        case $'\t'$keep$'\t' in *$'\t'"$point"$'\t'*) continue ;; esac
         for name in "$@"; do
             case $source in
                 *":/$name" | *":$name") ;;
@@ -415,6 +422,7 @@ gl_facts() {
             "$(cat "$file/queue/read_ahead_kb" 2>/dev/null || echo -)" "$(cat "$file/device/model" 2>/dev/null || echo -)"
     done
     gl_version gluster gluster --version
+    gl_gluster_digest
     gl_tool_versions
     gl_version xfsprogs mkfs.xfs -V
     gl_version sysstat sar -V
@@ -431,6 +439,22 @@ gl_facts() {
     done
     [ -d "$work" ] && echo "work_dir_free_bytes $(df -PB1 "$work" | awk 'NR == 2 { print $4 }')"
     return 0
+}
+
+# A digest of GlusterFS's programs and libraries: a release does not say how and from what it was built.
+gl_gluster_digest() {
+    local file files=()
+    for file in glusterfs glusterfsd glusterd gluster; do
+        file=$(command -v "$file") && files+=("$file")
+    done
+    [ "${#files[@]}" -gt 0 ] || return 0
+    for file in /usr/{,local/}{lib,lib64,lib/*-linux-gnu}/lib{glusterfs,gfapi,gfrpc,gfxdr}.so.0; do
+        [ -f "$file" ] && files+=("$file")
+    done
+    echo "gluster_digest $({
+        printf '%s\0' "${files[@]}"
+        find /usr/{,local/}{lib,lib64,lib/*-linux-gnu}/glusterfs -name '*.so' -type f -print0 2>/dev/null
+    } | sort -zu | xargs -0 sha256sum | sha256sum | cut -c 1-16)"
 }
 
 gl_version() {

@@ -1,7 +1,5 @@
 """Whether a host's key is one that known_hosts vouches for, as ssh decides it: keys, authorities, revocations."""
 
-from __future__ import annotations
-
 import binascii
 import re
 import time

@@ -139,7 +139,7 @@ def claim(pool: Pool, cluster: Cluster, campaign: str, *, take_over: bool = Fals
 def _take(pool: Pool, cluster: Cluster, own: Owner, *, take_over: bool) -> tuple[str, ...]:
     ended: list[str] = []
     mark = f"glusterlab work directory, campaign {own.campaign}"
-    ours = (cluster.work_dir, mark, cluster.mount_root, cluster.work_dir)
+    ours = (cluster.work_dir, mark, *cluster.work_places)
     replaced = dict.fromkeys(pool.hosts, "")
     end = time.monotonic() + TIE_S
     while True:
@@ -236,7 +236,7 @@ def leave(pool: Pool, cluster: Cluster, owner: Owner, *, within_s: float) -> Map
     """End everything of the suite on its own hosts and give them back; returns those that are not known to be clear."""
     lines = [
         f"{owned(pool)} || exit 0",
-        script.call("gl_leave", LOCK_DIR, owner.text, cluster.mount_root, cluster.work_dir),
+        script.call("gl_leave", LOCK_DIR, owner.text, *cluster.work_places),
     ]
     return pool.run_everywhere(_command(lines, deadline_s=within_s), within_s=within_s).failed
 

@@ -61,7 +61,7 @@ gl_leave() {
     shift 2
     if gl_withstands "$@"; then
         while read -r source point type rest; do
-            case "$type $point" in "fuse.glusterfs $1/"*) gl_drop_mount "$point" ;; esac
+            case "$type $point" in "fuse.glusterfs $1/"* | "nfs $1/"* | "nfs4 $1/"* | "cifs $1/"*) gl_drop_mount "$point" ;; esac
         done </proc/mounts
         ! gl_withstands "$@" || { echo "not all processes of glusterlab end here" >&2; code=1; }
     fi

@@ -1,7 +1,5 @@
 """Scripts for hosts: the shell functions of host.sh, how they are called, and how their reports are read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,7 +20,9 @@ def library(*more: str) -> str:
     """The text of host.sh and of further files beside it, with what the tools say of their programs and processes."""
     programs = {program.name: program for tool in runnable().values() for program in tool.programs}
     processes = [pair for tool in runnable().values() for pair in tool.processes.items()]
-    versions = [join(("gl_version", name, name, *each.version_arguments)) for name, each in programs.items()]
+    versions = [
+        join(("gl_version", name, *(each.probe or (name, *each.version_arguments)))) for name, each in programs.items()
+    ]
     facts = [
         f"gl_tool_names={quote('|'.join(name for name, _ in processes))}",
         f"gl_tool_processes={quote('|'.join(f'({comm}) ([^ ]*/)?({name})' for name, comm in processes))}",

@@ -1,7 +1,6 @@
 """Writes an import as a campaign below raw/: all of it at once, or nothing."""
 
-from __future__ import annotations
-
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from glusterlab.errors import SpecError, UsageError
+from glusterlab.hosts.facts import controller
 from glusterlab.importing.plan import ImportPlan, PlannedImport
 from glusterlab.run.validity import judge_imported
 from glusterlab.spec import Campaign, dump_yaml, load_campaign
@@ -26,9 +26,8 @@ def campaign_path(raw_root: Path, name: str) -> Path:
     try:
         TypeAdapter(Name).validate_python(name)
     except ValidationError:
-        raise UsageError(
-            f"--as {name}: expected at most 60 small letters, digits and dashes ({NAME_FORM}), such as mine-2024"
-        ) from None
+        message = f"--as {name}: expected at most 60 small letters, digits and dashes ({NAME_FORM}), such as mine-2024"
+        raise UsageError(message) from None
     if name == "published":
         raise UsageError(f"--as {name}: {raw_root / name} is for the numbers that studies published")
     path = raw_root / name
@@ -100,25 +99,17 @@ def _write_sample(writer: SampleWriter, planned: PlannedImport, plan: ImportPlan
     if cluster is not None:
         servers = servers or tuple(host.name for host in cluster.servers)
         clients = clients or tuple(host.name for host in cluster.clients)
-    measured = {
-        role: [str(each.host) for _, each in planned.attached if each.role == role] for role in ("server", "client")
-    }
-    return writer.finish(
-        verdict.reasons,
-        origin="imported",
-        disks=result.disks,
-        servers=tuple(dict.fromkeys((*servers, *measured["server"]))),
-        clients=tuple(dict.fromkeys((*clients, *measured["client"]))),
-    )
+    servers += tuple(str(each.host) for _, each in planned.attached if each.role == "server")
+    clients += tuple(str(each.host) for _, each in planned.attached if each.role == "client")
+    servers, clients = tuple(dict.fromkeys(servers)), tuple(dict.fromkeys(clients))
+    return writer.finish(verdict.reasons, origin="imported", disks=result.disks, servers=servers, clients=clients)
 
 
 def environment(plan: ImportPlan) -> dict[str, Any]:
     """What environment.json says of an import: what is not known is null."""
-    from glusterlab.hosts.facts import controller
-
-    versions: dict[str, set[str]] = {}
+    versions: dict[str, set[str]] = defaultdict(set)
     for sample in plan.samples:
-        versions.setdefault(sample.result.record.tool, set()).add(sample.result.record.tool_version or "unknown")
+        versions[sample.result.record.tool].add(sample.result.record.tool_version or "unknown")
     release = plan.samples[0].result.gluster_version
     return {
         "origin": "imported",
@@ -135,10 +126,9 @@ def describe_campaign(plan: ImportPlan, name: str) -> Campaign:
     """The campaign that an import is: its lists name what there is, though not every combination of it."""
     cells = list({sample.result.cell.id: sample.result.cell for sample in plan.samples}.values())
     layouts = {cell.layout.name: cell.layout for cell in cells}
-    groups: dict[tuple[Any, ...], list[Cell]] = {}
+    groups: dict[tuple[Any, ...], list[Cell]] = defaultdict(list)
     for cell in cells:
-        group = (cell.tool, cell.files_per_worker, cell.record_size_bytes is None, cell.options)
-        groups.setdefault(group, []).append(cell)
+        groups[cell.tool, cell.files_per_worker, cell.record_size_bytes is None, cell.options].append(cell)
     return Campaign(
         schema_version=1,
         name=name,

@@ -24,11 +24,10 @@ from glusterlab.spec.yaml import first_problem, validate
 from glusterlab.tools import readers
 from glusterlab.tools.records import Operation
 
-FIELDS = (
+FIELDS = (  # what a path can say of a result
     *("layout", "access", "tool", "operation", "workers", "file_size", "record_size", "files_per_worker"),
     *("host", "job", "run", "repeat", "gluster_version", "options"),
 )
-"""What a path can say of a result."""
 
 TELEMETRY_FIELDS = (*FIELDS, "role")
 
@@ -61,9 +60,8 @@ class Pattern:
             if kind == "field" and (kind, value) in tokens:
                 raise ValueError(f"expected each field once, found {{{value}}} twice in {text!r}")
             if kind in ("field", "any") and tokens and tokens[-1][0] in ("field", "any"):
-                raise ValueError(
-                    f"expected text between two fields, which tells where one ends, found none in {text!r}"
-                )
+                message = f"expected text between two fields, which tells where one ends, found none in {text!r}"
+                raise ValueError(message)
             tokens.append((kind, value))
         return cls(text, tuple(tokens))
 
@@ -85,17 +83,15 @@ class Pattern:
                 return {} if start == len(path) else None
             kind, value = self.tokens[n]
             for end in _ends(kind, value, path, start):
-                if kind != "field" or accepts(value, path[start:end]):
-                    rest = read(n + 1, end)
-                    if rest is not None:
-                        return {value: path[start:end], **rest} if kind == "field" else rest
+                fits = kind != "field" or accepts(value, path[start:end])
+                if fits and (rest := read(n + 1, end)) is not None:
+                    return {value: path[start:end], **rest} if kind == "field" else rest
             return None
 
         return read(0, 0)
 
 
 def _ends(kind: str, value: str, path: str, start: int) -> range | list[int]:
-    """Where a token that begins at `start` may end."""
     if kind == "text":
         return [start + len(value)] if path.startswith(value, start) else []
     if kind == "folders":
@@ -144,10 +140,6 @@ _LAYOUT_NAME = re.compile(
 
 def _entry(value: object) -> object:
     return {"pattern": value} if isinstance(value, str) else value
-
-
-def _entries(value: object) -> object:
-    return [value] if isinstance(value, (str, dict)) else value
 
 
 class _OrText:
@@ -267,15 +259,14 @@ class LayoutFacts(SpecModel):
         Raises `ValueError` when neither says what it is, or the two contradict each other.
         """
         stated = None if self.type is None else (self.type, self.geometry or "1")
-        known = stated or volume
-        if known is None:
+        if (known := stated or volume) is None:
             raise ValueError(f"layout {name!r} has no type: say type and geometry, or map a volume info of it")
         numbers = parse_geometry(*known)
         if volume is not None and (volume[0], parse_geometry(*volume)) != (known[0], numbers):
             by = f"{' '.join(known)} by the mapping, and {' '.join(volume)} by its volume info"
             raise ValueError(f"layout {name!r} is {by}")
         options = tuple(sorted(self.options.items()))
-        return Layout(name=label(name), type=known[0], **numbers, backing=self.backing, options=options)
+        return Layout(name=label(name), type=known[0], **numbers, backing=self.backing, options=options, hot=None)
 
 
 def label(name: str) -> str:
@@ -285,8 +276,7 @@ def label(name: str) -> str:
 
 def layout_of_name(name: str) -> LayoutFacts:
     """What a layout's name alone says: ``disperse-12x4+2-jbod`` is a volume, any other name another file system."""
-    match = _LAYOUT_NAME.fullmatch(name)
-    if match is not None:
+    if (match := _LAYOUT_NAME.fullmatch(name)) is not None:
         copies = f"x{match[3]}" if match[3] else f"x({match[4]})" if match[4] else ""
         data = {"type": match[1], "geometry": match[2] + copies, "backing": label(match[5] or "unknown")}
         with suppress(ValidationError):  # a name that only looks like a layout
@@ -309,7 +299,9 @@ class Mapping(SpecModel):
         default={}, description="other words in paths, by field: {operation: {seqwrite: write}, file_size: {4g: 4 GiB}}"
     )
     patterns: Annotated[
-        tuple[Annotated[Results, BeforeValidator(_entry), _OrText()], ...], BeforeValidator(_entries), AxisSchema()
+        tuple[Annotated[Results, BeforeValidator(_entry), _OrText()], ...],
+        BeforeValidator(lambda value: [value] if isinstance(value, (str, dict)) else value),
+        AxisSchema(),
     ] = Field(default=(), description="files with results; the first pattern that fits a path counts")
     files: tuple[Results, ...] = Field(default=(), description="single files with results; they go before patterns")
     telemetry: tuple[Annotated[TelemetryFiles, BeforeValidator(_entry), _OrText()], ...] = ()
@@ -338,8 +330,7 @@ class Mapping(SpecModel):
                     self.layout_facts(layout)
                 except ValueError as error:
                     raise problem(str(error), *place, "layout") from None
-        shared = sorted({*self.servers} & {*self.clients})
-        if shared:
+        if shared := sorted({*self.servers} & {*self.clients}):
             raise problem(f"expected each host either as server or as client, found {shared[0]!r} as both", "clients")
         return self
 
@@ -368,11 +359,10 @@ class Mapping(SpecModel):
 
     def accepts(self, field: str, text: str) -> bool:
         """Whether a text of a path can be the value of a field."""
-        try:
+        with suppress(ValueError):
             self.read_field(field, text)
-        except ValueError:
-            return False
-        return True
+            return True
+        return False
 
 
 @lru_cache

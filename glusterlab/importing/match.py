@@ -14,10 +14,10 @@ from typing import Any
 
 from glusterlab.errors import ParseError, RawStoreError, UsageError
 from glusterlab.importing.mapping import Entry, GlusterFiles, Mapping, Pattern, Results, TelemetryFiles
+from glusterlab.parse import TELEMETRY_TOOLS, tool_of
 from glusterlab.store.files import write_error
 
-MAX_FILES = 100_000
-"""More files than this are a slip of the hand, such as a home folder."""
+MAX_FILES = 100_000  # more files than this are a slip of the hand, such as a home folder
 
 _NUMBER = re.compile(r"(\d{1,18})")
 
@@ -128,11 +128,10 @@ class Assignment:
     def is_gluster(self) -> bool:
         return isinstance(self.entry, GlusterFiles)
 
-    def refused(self, error: Exception) -> Refusal:
+    def refused(self, error: Exception | str) -> Refusal:
         """The refusal of the file because of an error."""
-        if isinstance(error, ParseError):
-            return Refusal(shown(self.file.name), error.message, error.line)
-        return Refusal(shown(self.file.name), str(error))
+        message, line = (error.message, error.line) if isinstance(error, ParseError) else (str(error), None)
+        return Refusal(shown(self.file.name), message, line)
 
 
 @dataclass(frozen=True)
@@ -201,8 +200,6 @@ def _by_pattern(
 
 def _kind(file: SourceFile) -> type[Entry]:
     """Of which entries a file is, by its content."""
-    from glusterlab.parse import TELEMETRY_TOOLS, tool_of
-
     try:
         tool = tool_of(file.path)
     except ParseError:

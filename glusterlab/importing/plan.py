@@ -1,7 +1,5 @@
 """What an import would make of a folder: samples in cells, what lies beside them, what is refused, with reasons."""
 
-from __future__ import annotations
-
 import itertools
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
@@ -16,20 +14,18 @@ from glusterlab.importing.match import Assignment, Refusal, SourceFile, assign, 
 from glusterlab.importing.results import LeftOut, PlannedResult, read_results, resolve_layouts
 from glusterlab.spec import Cluster, load_cluster
 from glusterlab.store.imported import AttachedFile
+from glusterlab.telemetry.reader import read
 from glusterlab.tools import volume_tools
 
 Attached = tuple[SourceFile, AttachedFile]
 
-MAX_REPEATS = 1000
-"""Of one cell, as in a campaign of one's own."""
+MAX_REPEATS = 1000  # of one cell, as in a campaign of one's own
 
 
 def _attach(
     mapping: Mapping, results: Sequence[tuple[PlannedResult, int]], assignments: Sequence[Assignment]
 ) -> tuple[list[list[Attached]], list[Refusal]]:
     """For each result, with its repeat, the files that are kept beside it; and those that cannot be."""
-    from glusterlab.telemetry.reader import read
-
     found: list[list[Attached]] = [[] for _ in results]
     known = [result.facts() | {"repeat": repeat} for result, repeat in results]
     roles = {**dict.fromkeys(mapping.servers, "server"), **dict.fromkeys(mapping.clients, "client")}
@@ -45,12 +41,11 @@ def _attach(
             continue
         role, host = assignment.facts.get("role"), assignment.facts.get("host", "")
         if role is not None and roles.setdefault(host, role) != role:
-            message = f"host {host!r} is a {role} here, and a {roles[host]} elsewhere"
-            refused.append(Refusal(shown(assignment.file.name), message))
+            refused.append(assignment.refused(f"host {host!r} is a {role} here, and a {roles[host]} elsewhere"))
         if not fitting:
             described = ", ".join(f"{field} {value}" for field, value in wanted.items()) or "anything"
             message = f"expected a sample of {described}, which this file belongs to, found none"
-            refused.append(Refusal(shown(assignment.file.name), message))
+            refused.append(assignment.refused(message))
         for n in fitting:
             if assignment.is_gluster and any(source.name == assignment.file.name for source, _ in found[n]):
                 continue  # two entries may be about two volumes of one file
@@ -69,7 +64,8 @@ def _placed(mapping: Mapping, assignment: Assignment, taken: Collection[str]) ->
     if assignment.is_gluster:
         names = itertools.chain([f"gluster/{original}"], (f"gluster/{n}-{original}" for n in itertools.count(2)))
         return source, AttachedFile(file=next(name for name in names if name not in taken), source=source.name)
-    host, end = facts["host"], _suffixes(original)
+    suffixes = PurePosixPath(original).suffixes or [".txt"]
+    host, end = facts["host"], "".join(suffixes[-2 if suffixes[-1] in (".xz", ".gz", ".bz2") else -1 :])
     names = itertools.chain([f"telemetry/{host}{end}"], (f"telemetry/{host}.{n}{end}" for n in itertools.count(2)))
     return source, AttachedFile(
         file=next(name for name in names if name not in taken),
@@ -78,14 +74,6 @@ def _placed(mapping: Mapping, assignment: Assignment, taken: Collection[str]) ->
         role=facts.get("role") or ("client" if host in mapping.clients else "server"),
         timezone=facts.get("timezone", mapping.timezone),
     )
-
-
-def _suffixes(name: str) -> str:
-    """The last suffix, and the one before a packer's: ``.sar``, ``.csv.xz``."""
-    path = PurePosixPath(name)
-    if path.suffix in (".xz", ".gz", ".bz2"):
-        return "".join(path.suffixes[-2:])
-    return path.suffix or ".txt"
 
 
 @dataclass(frozen=True)

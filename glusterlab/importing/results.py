@@ -1,13 +1,13 @@
 """From results in a file to cells of the matrix: what path, mapping, volume info and the file say together."""
 
-from __future__ import annotations
-
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
+from glusterlab import tools
 from glusterlab.errors import ParseError
 from glusterlab.importing.mapping import GlusterFiles, Mapping, label
 from glusterlab.importing.match import Assignment, Refusal, SourceFile, shown
@@ -16,14 +16,11 @@ from glusterlab.spec.cell import Cell, Layout, LayoutType
 from glusterlab.spec.cluster import REAL_HARDWARE
 from glusterlab.spec.yaml import first_problem
 from glusterlab.store.imported import ResultKey, keyed, read_all, reasons_of
+from glusterlab.tools.document import Document
+from glusterlab.tools.records import VolumeRecord, WorkloadRecord
 from glusterlab.units import format_size
 
-if TYPE_CHECKING:
-    from glusterlab.tools.document import Document
-    from glusterlab.tools.records import VolumeRecord, WorkloadRecord
-
-Volume = tuple[LayoutType, str]
-"""Type and geometry."""
+Volume = tuple[LayoutType, str]  # type and geometry
 
 
 def volume_layout(record: VolumeRecord) -> Volume:
@@ -86,10 +83,6 @@ def _read_volume(assignment: Assignment, layout: str | None) -> VolumeRecord | N
 
     Of several it is the one that is called as the layout. Raises `ParseError` when there is no such volume.
     """
-    from glusterlab import tools
-    from glusterlab.tools.document import Document
-    from glusterlab.tools.records import VolumeRecord
-
     records = tools.read(Document.open(assignment.file.path), "gluster")
     known = {record.name: record for record in records if isinstance(record, VolumeRecord) and record.type}
     there = ", ".join(sorted(known)[:5]) + (", ..." if len(known) > 5 else "")
@@ -107,8 +100,7 @@ SAME_SIZE = 0.1
 """Relative difference up to which two file sizes are one: "4GB" may be 4 GB or 4 GiB. What the file says counts."""
 
 _NUMBERS = ("workers", "file_size", "record_size", "files_per_worker")
-_CHOOSING = ("run", "operation", "job", "host", *_NUMBERS)
-"""What is said of these chooses among the results of a file."""
+_CHOOSING = ("run", "operation", "job", "host", *_NUMBERS)  # what is said of these chooses among the results of a file
 
 
 @dataclass(frozen=True)
@@ -163,8 +155,6 @@ def read_results(
     mapping: Mapping, assignments: Sequence[Assignment], layouts: dict[str, Layout | str]
 ) -> tuple[list[PlannedResult], list[LeftOut], list[Refusal]]:
     """The results of one file: those that become samples, those that the mapping is not about, and what is refused."""
-    from glusterlab.tools.document import Document
-
     file = assignments[0].file
     name = shown(file.name)
     try:
@@ -174,12 +164,10 @@ def read_results(
         return [], [], [assignments[0].refused(error)]
     refused = [] if damage is None else [assignments[0].refused(damage)]
     found = keyed(records)
+    if not found and damage is None:
+        kinds = ", ".join(sorted({f"{record.tool}'s {record.kind}" for record in records}))
+        refused = [Refusal(name, f"expected results of a workload, found {kinds}: map it under gluster or telemetry")]
     if not found:
-        if damage is None:
-            kinds = ", ".join(sorted({f"{record.tool}'s {record.kind}" for record in records}))
-            refused = [
-                Refusal(name, f"expected results of a workload, found {kinds}: map it under gluster or telemetry")
-            ]
         return [], [], refused
     results: list[PlannedResult] = []
     left_out: dict[ResultKey, LeftOut] = {}
@@ -207,15 +195,12 @@ def read_results(
 
 def _tool(document: Document, assignments: Sequence[Assignment], default: str | None) -> str:
     """Whose output a file is, by its content and by what is said of it."""
-    from glusterlab import tools
-
     wanted = {assignment.facts["tool"]: assignment for assignment in assignments if "tool" in assignment.facts}
     try:
         found = tools.recognise(document)
     except ParseError:
         # a file that somebody has cut to a few lines may have no mark of its tool
-        known = next(iter(wanted), default)
-        if known is None:
+        if (known := next(iter(wanted), default)) is None:
             raise
         return known
     for tool, assignment in wanted.items():
@@ -232,8 +217,7 @@ def _select(assignment: Assignment, found: Keyed) -> tuple[Keyed, dict[ResultKey
     chosen = list(found)
     others: dict[ResultKey, str] = {}
     for field in _CHOOSING:
-        wanted = assignment.facts.get(field)
-        if wanted is None:
+        if (wanted := assignment.facts.get(field)) is None:
             continue
         values = {key: _value(field, key, record) for key, record in chosen}
         fitting = [(key, record) for key, record in chosen if _fits(field, wanted, values[key])]
@@ -277,11 +261,10 @@ def _words(field: str, value: Any) -> str:
 
 def _all_hosts_together(chosen: Keyed) -> tuple[list[tuple[ResultKey, WorkloadRecord]], dict[ResultKey, str]]:
     """Results over all hosts; a tool that tells of each host besides is read without these."""
-    groups: dict[tuple[object, ...], list[tuple[ResultKey, WorkloadRecord]]] = {}
+    groups: dict[tuple[object, ...], list[tuple[ResultKey, WorkloadRecord]]] = defaultdict(list)
     for key, record in chosen:
         # whatever the run: a reader may count each host's report as a run
-        group = (key.operation, key.job, record.file_size_bytes, record.record_size_bytes)
-        groups.setdefault(group, []).append((key, record))
+        groups[key.operation, key.job, record.file_size_bytes, record.record_size_bytes].append((key, record))
     kept: list[tuple[ResultKey, WorkloadRecord]] = []
     others: dict[ResultKey, str] = {}
     for members in groups.values():
@@ -304,11 +287,9 @@ def _plan(
 ) -> PlannedResult:
     defaults = mapping.defaults.model_dump(exclude_none=True)
     facts = {**defaults, **assignment.facts}
-    name = facts.get("layout")
-    if name is None:
-        raise _RefusedError(
-            "which layout? Neither path nor mapping says it: write {layout} into the pattern, or say layout"
-        )
+    if (name := facts.get("layout")) is None:
+        message = "which layout? Neither path nor mapping says it: write {layout} into the pattern, or say layout"
+        raise _RefusedError(message)
     layout = layouts[name]
     if isinstance(layout, str):
         raise _RefusedError(layout)
@@ -318,9 +299,8 @@ def _plan(
     known: dict[str, Any] = {field: _value(field, key, record) or facts.get(field) for field in _NUMBERS}
     for field, question in (("workers", "how many workers"), ("file_size", "which file size")):
         if known[field] is None:
-            raise _RefusedError(
-                f"{question}? The file does not say it: write {{{field}}} into the pattern, or say {field}"
-            )
+            message = f"{question}? The file does not say it: write {{{field}}} into the pattern, or say {field}"
+            raise _RefusedError(message)
     try:
         cell = Cell(
             layout=layout,

@@ -1,7 +1,5 @@
 """Figures: functions that draw a tidy table on Axes, or on the panels of a `Frame`; one module per family."""
 
-from __future__ import annotations
-
 from glusterlab.plots.by_file_size import draw_by_file_size
 from glusterlab.plots.by_workers import draw_workers_and_limits
 from glusterlab.plots.per_disk import draw_per_disk

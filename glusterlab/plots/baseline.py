@@ -1,7 +1,5 @@
 """What disks, arrays and links did alone: every place a dot, beside what is stated for it (appendix A)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Throughput per disk over file sizes, by layout."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Curves over the number of workers, beside what links and disks allow: a row of panels per family."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

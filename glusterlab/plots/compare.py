@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -131,11 +132,7 @@ def draw_bars(axes: Axes, table: pd.DataFrame, factor: float) -> None:
                 axes.hlines(place, row["low"] * factor, row["high"] * factor, color=INK, linewidth=1.1, zorder=4)
             values = [each * factor for each in split_values(row["values"])]
             axes.plot(values, [place] * len(values), "|", color=INK, markersize=4, markeredgewidth=0.6, zorder=3)
-            end = max(
-                *values,
-                0 if math.isnan(value) else value,
-                0 if math.isnan(float(row["high"])) else float(row["high"]) * factor,
-            )
+            end = np.nanmax([*values, value, float(row["high"]) * factor, 0.0]).item()
             marks.words(axes, _bar_text(row, value), (end, place), (4, 0), **beside)
             ticks.append(place)
             names.append(str(row["release"]))

@@ -1,7 +1,5 @@
 """Percentiles of latency by the number of workers: half of the calls, and the slow ones that somebody waits for."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Marks that figures share."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +50,8 @@ def sample_dots(
         "markeredgewidth": 0,
         "alpha": 0.5,
         "markersize": 4,
-    } | look
+        **look,
+    }
     if alone:
         shape |= {"alpha": 0.9, "markersize": 7}
         if not across:
@@ -159,12 +158,12 @@ def right_names(axes: Axes, texts: Sequence[str]) -> None:
     right.spines["right"].set_visible(False)
 
 
-def number_ticks(axes: Axes, which: Literal["x", "y"], ticks: Iterable[float], form: str = "{:g}") -> None:
+def number_ticks(axes: Axes, which: Literal["x", "y"], ticks: Iterable[float]) -> None:
     """Ticks at these values only, plain numbers also on a logarithmic axis."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_locator(FixedLocator(list(ticks)))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: form.format(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +204,11 @@ def ratio_ends(table: pd.DataFrame, least_room: float, most: float) -> tuple[flo
     return math.exp(-room), math.exp(room)
 
 
-def log_axis(axes: Axes, limits: tuple[float, float], ticks: Iterable[float], form: str = "{:g}") -> None:
+def log_axis(axes: Axes, limits: tuple[float, float], ticks: Iterable[float]) -> None:
     """A logarithmic horizontal axis of ratios."""
     axes.set_xscale("log")
     axes.set_xlim(*limits)
-    number_ticks(axes, "x", ticks, form)
+    number_ticks(axes, "x", ticks)
 
 
 def ratio_ticks(least: float, most: float, room: float = 0.055) -> list[float]:

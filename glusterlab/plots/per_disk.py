@@ -1,7 +1,5 @@
 """Bars of throughput per disk by layout."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes

@@ -1,7 +1,5 @@
 """What layouts do for the money, and how that changes when a price moves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ratios with their intervals: standard against dense servers, reads against writes."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What saturates: subsystems by workers, verdicts, the use of every host and disk, one sample over time, slow disks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass

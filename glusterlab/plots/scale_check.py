@@ -1,7 +1,5 @@
 """Whether a scale is right, as pictures: cells at two scales beside each other, and how busy the machine was."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

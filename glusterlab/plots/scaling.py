@@ -1,7 +1,5 @@
 """The Universal Scalability Law beside what was measured: a row per layout, a column per operation."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 

@@ -1,7 +1,5 @@
 """The scorecard as a picture: each claim's measured ratio with its interval, beside what the study allows."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Small figures: what raw capacity is spent on, tested file sizes, shares of what the hardware allows."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -3,8 +3,6 @@
 Replicated volumes are blue, dispersed ones orange to yellow. In grey the layouts of the studies differ, too.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -91,6 +89,10 @@ IMPORTED = "imported, conditions not recorded"
 """What figures say of a campaign that others measured."""
 
 
+UNCHECKED = "access existing: its bricks, heal and servers not checked"
+"""What figures say of a campaign that measured what the operator mounted."""
+
+
 MODEL = ("scale", "operations_limited", "heads", "file_size_bytes", "nominal_file_size_bytes")
 """Columns by which a footer says what stands for what on a scale model."""
 
@@ -104,6 +106,7 @@ class Provenance:
     """Where a figure's numbers come from, for its footer.
 
     `release` is empty where an import does not know it; `digest` is the SHA-256 of the raw files, hexadecimal.
+    `existing`: some cells were measured in a directory that the operator mounted.
     `half_width` is the share of the mean at which repeats ended, if they did: intervals then cover a little less.
     """
 
@@ -113,6 +116,7 @@ class Provenance:
     testbed: bool
     imported: bool = False
     half_width: float | None = None
+    existing: bool = False
 
     def footer(self, summary: pd.DataFrame) -> str:
         """The footer line of a table with ``n``, and on a testbed the columns `MODEL`; DataError when it lacks any."""

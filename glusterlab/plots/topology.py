@@ -1,7 +1,5 @@
 """Drawings of a cluster from cluster.yaml: its pool, its test bed, its kinds of server."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from functools import cache, partial
@@ -171,7 +169,7 @@ class _Slots(NamedTuple):
     pitch: float
 
     @classmethod
-    def of(cls, hosts: pd.DataFrame) -> _Slots:
+    def of(cls, hosts: pd.DataFrame) -> "_Slots":
         names: list[str | None] = [str(name) for name in hosts["host"]]
         # of many the first few and the last
         shown = names if len(names) <= 12 else [*names[:6], None, names[-1]]

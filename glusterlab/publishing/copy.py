@@ -1,7 +1,5 @@
 """Making the copy: every file with its names, then a new manifest, then the proof that nothing else changed."""
 
-from __future__ import annotations
-
 import bz2
 import dataclasses
 import gzip
@@ -29,17 +27,15 @@ from glusterlab.store.manifest import MANIFEST, SIGNATURE, Manifest, list_files
 from glusterlab.tools.document import read_bytes
 from glusterlab.tools.records import Record
 
-MAX_BYTES = 512 << 20
-"""A file may unpack to so many bytes."""
+MAX_BYTES = 512 << 20  # a file may unpack to so many bytes
 
 _NOT_COPIED = frozenset({MANIFEST, SIGNATURE, ".lock", "now.json", ".now.json.tmp"})
 """Of the campaign's own folder; a sample may have files of such names."""
-_PACKERS: dict[bytes, Callable[[bytes], bytes]] = {
+_PACKERS: dict[bytes, Callable[[bytes], bytes]] = {  # by what a packed file begins with
     b"\xfd7zXZ": lambda data: lzma.compress(data, preset=6),
     b"\x1f\x8b": lambda data: gzip.compress(data, mtime=0),
     b"BZh": bz2.compress,
 }
-"""By what a packed file begins with."""
 
 Count = Callable[[int, int], None]
 Phases = Callable[[str], AbstractContextManager[Count]]
@@ -81,10 +77,20 @@ def publish(
     if output.name in ("", ".."):
         output = output.resolve()
     names_file = output.with_name(f"names-of-{output.name}.yaml")
-    _refuse_place(raw, output, names_file)
+    for path in (output, names_file):
+        if path.exists() or path.is_symlink():
+            raise UsageError(f"{path}: is there already, and nothing is overwritten: name another folder by --output")
+    if output.resolve().is_relative_to(raw.resolve()):
+        raise UsageError(f"{output}: lies in the campaign itself; nothing is written there: name another folder")
+    if not output.parent.is_dir():
+        raise UsageError(f"{output.parent}: expected a folder in which the copy can be made, found none")
     refuse_links(raw)
     with phases("checking the campaign") as count:
-        _require_intact(raw, count)
+        RawStore.open(raw, damaged=True)
+        for first in verify(raw, count)[:1]:
+            found = f"is not intact ({first.path}: {first.message}); a copy would hide that"
+            advice = f"'glusterlab verify {raw}' lists all; end or finish the run, or restore the files"
+            raise RawStoreError(f"{raw}: {found}. {advice}, then publish again", path=raw)
     packed = {path.parent.relative_to(raw) for path in raw.glob(f"*/*/sample-*/{evidence.ARCHIVE}")}
     with ExitStack() as stack:
         if packed:
@@ -119,38 +125,14 @@ def publish(
     return Published(output, names_file, files, samples, len(names.mapping), redacted, tuple(left))
 
 
-def _refuse_place(raw: Path, output: Path, names_file: Path) -> None:
-    for path in (output, names_file):
-        if path.exists() or path.is_symlink():
-            raise UsageError(f"{path}: is there already, and nothing is overwritten: name another folder by --output")
-    if output.resolve().is_relative_to(raw.resolve()):
-        raise UsageError(f"{output}: lies in the campaign itself; nothing is written there: name another folder")
-    if not output.parent.is_dir():
-        raise UsageError(f"{output.parent}: expected a folder in which the copy can be made, found none")
-
-
-def _require_intact(raw: Path, count: Count) -> None:
-    RawStore.open(raw, damaged=True)
-    findings = verify(raw, count)
-    if findings:
-        first = findings[0]
-        raise RawStoreError(
-            f"{raw}: is not intact ({first.path}: {first.message}); a copy would hide that. 'glusterlab verify {raw}'"
-            " lists all; end or finish the run, or restore the files, then publish again",
-            path=raw,
-        )
-
-
 def _copy(raw: Path, target: Path, names: Names, count: Count) -> tuple[int, int]:
     """Name all that has a private form in any file, then write every file; how many, and from how many secrets went."""
     every = (PurePosixPath(file.relative_to(raw)) for file in sorted(raw.rglob("*")) if file.is_file())
     files = [file for file in every if str(file) not in _NOT_COPIED]
-    missing = Manifest.read(raw).digests.keys() - set(map(str, files))
-    if missing:
+    if missing := Manifest.read(raw).digests.keys() - set(map(str, files)):
         raise RawStoreError(f"{raw / min(missing)}: listed in the manifest, but no file that can be copied")
     for number, file in enumerate(files, start=1):
-        text = _text_of(raw / file)
-        if text is not None:
+        if (text := _text_of(raw / file)) is not None:
             names.collect("\n".join(_name_fields(text)) if _is_telemetry(file) else text)
         count(number, 2 * len(files))
     redacted = 0
@@ -174,7 +156,6 @@ def _copy(raw: Path, target: Path, names: Names, count: Count) -> tuple[int, int
 
 
 def _text_of(path: Path) -> str | None:
-    """The unpacked text of a file; None when it has none that can be read."""
     try:
         data = read_bytes(path, MAX_BYTES)
     except ParseError:
@@ -268,8 +249,7 @@ def _left(copy: Path, names: Names, count: Count) -> list[Left]:
         path = file.relative_to(copy)
         found |= set(names.left(str(path), str(path)))
         if file.is_file():
-            text = _text_of(file)
-            if text is None:
+            if (text := _text_of(file)) is None:
                 why = "no text, or packed and damaged: what is in it cannot be seen"
                 found.add(Left("unreadable", str(path), why))
             else:

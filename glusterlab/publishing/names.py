@@ -1,7 +1,5 @@
 """Neutral names for what tells whose a campaign is: known names, and what has the form of something private."""
 
-from __future__ import annotations
-
 import ipaddress
 import itertools
 import json
@@ -11,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ _PUBLIC_DOMAINS = re.compile(
     r"|.*\.(?:service|socket|slice|scope|mount|timer|target|device)"
 )
 _PUBLIC_USERS = frozenset({"root", "git"})
-_ORDINARY = frozenset(
+_ORDINARY = frozenset(  # words that tools print: no name of a host or user can be told from them
     (  # noqa: SIM905  to be read as words
         "admin brick bricks campaign cell cells client clients cluster command controller data default disk disks "
         "elapsed file files glusterfs glusterlab host hosts lab local localhost localhost.localdomain machine mount "
@@ -40,11 +39,10 @@ _ORDINARY = frozenset(
         "storage system test tests time unknown user volume volumes worker workers write"
     ).split()
 ).union(tools())
-"""Words that tools print: no name of a host or user can be told from them."""
 
 _STARTS, _ENDS = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 _HEX2 = "[0-9a-fA-F]{2}"
-_FORMS = {
+_FORMS = {  # what identifies a machine or a person, by its form
     "digest": r"\b[0-9a-f]{40,64}\b",
     "uuid": rf"{_STARTS}[0-9a-fA-F]{{8}}-(?:[0-9a-fA-F]{{4}}-){{3}}[0-9a-fA-F]{{12}}{_ENDS}",
     "mac": (
@@ -64,7 +62,6 @@ _FORMS = {
     ),
     "user": r"(?:(?<=/home/)|(?<=/Users/))[A-Za-z0-9_][\w.-]*",
 }
-"""What identifies a machine or a person, by its form."""
 _SERIAL = re.compile(r"^[^:=]*[:=][ \t]*['\"]?")
 _SHOWN_KINDS = {
     "known": "name", "host": "name", "serial": "device", "mac": "hardware address", "knownmac": "hardware address",
@@ -74,14 +71,13 @@ _NO_SERIAL = frozenset({"unknown", "none", "null", "empty", "true", "false"})
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _WORD = re.compile(r"[A-Za-z0-9](?:[\w.+-]{0,58}[A-Za-z0-9])?")
 _MAC = re.compile(rf"(?:{_HEX2}[:-]){{5,19}}{_HEX2}|(?:[0-9a-f]{{4}}\.){{2}}[0-9a-f]{{4}}", re.IGNORECASE)
-_NEUTRAL: dict[str, Callable[[int], str]] = {
+_NEUTRAL: dict[str, Callable[[int], str]] = {  # the n-th neutral name of a kind
     "address6": lambda n: f"2001:db8::{n:x}",
     "mac": lambda n: f"00:00:5e:00:{0x53 + n // 256:02x}:{n % 256:02x}",
     "uuid": lambda n: f"00000000-0000-4000-8000-{n:012x}",
     "device": lambda n: f"device{n:04d}",
     "user": lambda n: "user" if n == 1 else f"user{n}",
 }
-"""The n-th neutral name of a kind."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +103,6 @@ class Names:
         self.hosts_kept = hosts_kept
         self.redacted = 0
         self._forms = re.compile("|".join(f"(?P<{kind}>{form})" for kind, form in _FORMS.items()))
-        self._pattern: re.Pattern[str] | None = None
 
     @property
     def mapping(self) -> dict[str, str]:
@@ -118,7 +113,7 @@ class Names:
         """Call something so in the copy, unless it has a name there already; the name is returned."""
         key = with_colons(original) if kind == "mac" else original.lower()
         self.kinds.setdefault(key, kind)
-        self._pattern = None
+        self.__dict__.pop("_pattern", None)
         return self.known.setdefault(key, neutral)
 
     def collect(self, text: str) -> None:
@@ -130,7 +125,7 @@ class Names:
         """A text with the names of the copy and without secrets."""
         clean = secrets.redact(text)
         self.redacted += clean != text
-        return self._compiled().sub(self._replace, clean)
+        return self._pattern.sub(self._replace, clean)
 
     def strings(self, text: str) -> str:
         """JSON or text around it, each of whose strings gets the names of the copy; all else stays byte for byte."""
@@ -150,7 +145,7 @@ class Names:
     def left(self, text: str, path: str) -> Iterator[Left]:
         """What is left of the names, or has a private form, in a text of the copy."""
         neutral = {new.lower() for new in self.known.values()} | {new.replace(".", "-") for new in self.known.values()}
-        for match in self._compiled().finditer(text):
+        for match in self._pattern.finditer(text):
             kind, found = str(match.lastgroup), match[0]
             if kind == "keep":
                 yield from (
@@ -164,10 +159,9 @@ class Names:
         for secret in secrets.find(text):
             yield Left("secret", path, secret.kind)
 
-    def _compiled(self) -> re.Pattern[str]:
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
         """What is kept, then what is known, longest first, then the forms."""
-        if self._pattern is not None:
-            return self._pattern
         known = [old for old, new in self.known.items() if old != new and not _is_common(old)]
         addresses = {old for old in known if is_address(old)}
         dashed = {old.replace(".", "-") for old in addresses if "." in old}
@@ -181,8 +175,7 @@ class Names:
             ("known", rf"{_STARTS}(?i:{_any_of(words)}){_ENDS}", words),
             *((kind, form, kind != "mail") for kind, form in _FORMS.items()),
         ]
-        self._pattern = re.compile("|".join(f"(?P<{kind}>{form})" for kind, form, has_any in parts if has_any))
-        return self._pattern
+        return re.compile("|".join(f"(?P<{kind}>{form})" for kind, form, has_any in parts if has_any))
 
     def _replace(self, match: re.Match[str]) -> str:
         kind, found = str(match.lastgroup), match[0]
@@ -201,10 +194,8 @@ class Names:
             value = _SERIAL.sub("", found)
             public = value.lower() in _NO_SERIAL or value in self.known.values()
             return found if public else found.removesuffix(value) + self.next("device", value)
-        if kind == "mac":
-            return self._mac(found)
-        if kind == "mail":
-            return self._mail(found)
+        if kind in ("mac", "mail"):
+            return self._mac(found) if kind == "mac" else self._mail(found)
         if kind in ("address", "address6"):
             public = not is_address(found) or self.hosts_kept or not _is_private(found)
             return found if public else self.next("address", found)
@@ -304,8 +295,7 @@ def _take_names(names: Names, new_names: Mapping[str, str], hosts: set[str]) -> 
         names.by_user.add(word)
 
 
-Hosts = dict[str, tuple[str, tuple[str, ...]]]
-"""Role, and other names and addresses, of each host."""
+Hosts = dict[str, tuple[str, tuple[str, ...]]]  # role, and other names and addresses, of each host
 
 
 def _name_hosts(names: Names, hosts: Hosts, raw: Path) -> None:
@@ -348,7 +338,9 @@ def _hosts(raw: Path) -> Hosts:
         cluster = load_cluster(raw / "cluster.yaml")
         for host in cluster.hosts:
             own = (facts.get(host.name) or {}).get("hostname")
-            found[host.name] = cluster.role(host.name), (host.address, *([str(own)] if own else []))
+            vips = (each.addresses.get(host.name) for each in cluster.access.values())
+            own_names = (host.address, *([str(own)] if own else []), *dict.fromkeys(vip for vip in vips if vip))
+            found[host.name] = cluster.role(host.name), own_names
     others = [(name, str(each.get("role")) if isinstance(each, dict) else "") for name, each in facts.items()]
     for sample in RawStore(raw).samples():
         others += [*((name, "server") for name in sample.servers), *((name, "client") for name in sample.clients)]
@@ -380,7 +372,6 @@ def _controllers(raw: Path) -> Iterator[str]:
 
 
 def _kept(raw: Path, without: Iterable[str]) -> set[str]:
-    """What the measured values are filed under."""
     found = {raw.resolve().name}
     for cell_id, cell in RawStore(raw).cells().items():
         tool = volume_tools().get(cell.tool)

@@ -1,13 +1,12 @@
 """What a campaign's notebooks depend on: which are stale, since that changed after they were made."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from glusterlab.errors import GlusterlabError, ReproduceError
 from glusterlab.figures.names import output_files
@@ -68,7 +67,7 @@ class Campaign:
     undrawn: list[str] = field(default_factory=list)
 
     @classmethod
-    def open(cls, project: Path, raw: Path, figures: Path, notebooks: Sequence[Path]) -> Campaign:
+    def open(cls, project: Path, raw: Path, figures: Path, notebooks: Sequence[Path]) -> Self:
         """Check its raw files and its baseline's; RawStoreError when they are not the manifest's."""
         state = State.read(figures / STATE)
         check_raw(raw)

@@ -6,8 +6,6 @@ can, and leaves its result as a JSON file beside the job; its exit code says not
 them takes long to import.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -20,12 +18,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from nbformat import NotebookNode
 
 from glusterlab.tables import CHECKED
-
-if TYPE_CHECKING:
-    from nbformat import NotebookNode
 
 CELL_TIMEOUT = 600
 """Seconds for one cell of a notebook."""

@@ -5,8 +5,6 @@ did, it is written anew around the outputs that it has. Outputs are put into pla
 SIGTERM and SIGHUP end a run as Ctrl-C does; SIGKILL leaves folders ``glusterlab-*`` among the temporary files.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -379,7 +377,8 @@ def runs_on(notebook: Path, study: Study) -> bool:
     """Whether a notebook is for campaigns of a study, by its metadata ``glusterlab.study``.
 
     That is ``*`` (also where it says nothing) for every campaign, ``any`` for those of any study that has a
-    ``study.yaml``, or ``named`` for those of the studies that name it there.
+    ``study.yaml``, ``named`` for those of the studies that name it there, or ``asked`` for none: for those alone whose
+    campaign.yaml names it.
     """
     try:
         of = json.loads(notebook.read_text(encoding="utf-8"))["metadata"]["glusterlab"]["study"]

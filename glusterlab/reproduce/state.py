@@ -1,7 +1,5 @@
 """What `reproduce` reports and remembers of a figures folder, and how files come into it and go."""
 
-from __future__ import annotations
-
 import glob
 import hashlib
 import json
@@ -10,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from glusterlab.errors import UsageError
 from glusterlab.store.files import file_digest, lock_file, write_atomically, write_error
@@ -96,7 +94,7 @@ class State:
     noted: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, path: Path) -> State:
+    def read(cls, path: Path) -> Self:
         """Read a file; one that is absent, damaged or of another version is as none."""
         try:
             data = json.loads(path.read_text(encoding="utf-8"))

@@ -1,20 +1,15 @@
 """What a baseline measures: each backing's disks alone and together, and the links of all hosts, by scale model."""
 
-from __future__ import annotations
-
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from glusterlab.errors import UsageError
 from glusterlab.spec.campaign import BaselineSpec, Campaign, LayoutSpec, WorkloadSpec
 from glusterlab.spec.cell import Cell, Layout
-from glusterlab.spec.cluster import REAL_HARDWARE, ScaleModel
+from glusterlab.spec.cluster import REAL_HARDWARE, Backing, Cluster, ScaleModel
 from glusterlab.tools import host_tools
 from glusterlab.tools.iperf3 import BUFFER_BYTES
-
-if TYPE_CHECKING:
-    from glusterlab.spec.cluster import Backing, Cluster
 
 NETWORK = "network"
 
@@ -106,7 +101,8 @@ def _head_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel) -> list
     Streams, and what a controller's cache takes, are many requests for the one machine that serves all heads: of one
     server alone.
     """
-    first = {backing.disks_per_brick > 1: name for name, backing in reversed(cluster.backings.items())}
+    spinning = [(name, backing) for name, backing in cluster.backings.items() if backing.kind != "nvme"]
+    first = {backing.disks_per_brick > 1: name for name, backing in reversed(spinning)}
     cells = []
     for array, name in sorted(first.items()):
         for operation in ("read", "write", "random-read", "random-write"):
@@ -163,6 +159,9 @@ def _sizes(spec: BaselineSpec, rate: float) -> tuple[int, int]:
 def brick_rate(cluster: Cluster, backing: Backing, operation: str = "write") -> float:
     """Bytes per second of one brick at full size, by the cluster file."""
     hardware = cluster.hardware
+    nvme = hardware.nvme_write if operation == "write" else hardware.nvme_read
+    if backing.kind == "nvme" and nvme is not None:
+        return nvme * backing.disks_per_brick
     array = hardware.array_write if operation == "write" else hardware.array_read
     disk = hardware.disk_write if operation == "write" else hardware.disk_read
     return array if array is not None and backing.kind.startswith("raid") else disk * backing.disks_per_brick

@@ -1,24 +1,22 @@
 """The plan: which cells run, in which order, what cannot run and why, and what it will cost."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
+from types import MappingProxyType
 from typing import NamedTuple
 
 from glusterlab.errors import UsageError
+from glusterlab.hosts.access import AVAILABLE_ACCESS
 from glusterlab.run.baseline import brick_rate, expand_baseline, expected_s
 from glusterlab.spec.campaign import BaselineSpec, Campaign, Repeats, expand, most_of, unknown
-from glusterlab.spec.cell import Cell, layout_problem, work_differences
+from glusterlab.spec.cell import Cell, Layout, layout_problem, work_differences
 from glusterlab.spec.cluster import REAL_HARDWARE, Cluster
 from glusterlab.spec.fields import problem
 from glusterlab.tools import host_tools, runnable, volume_tools
-from glusterlab.tools.base import PoolRates
-
-AVAILABLE_ACCESS = ("native",)
+from glusterlab.tools.base import PoolRates, VolumeTool
 
 STANDS_FOR_TOLERANCE = 0.05
 
@@ -113,8 +111,17 @@ def check_campaign(campaign: Campaign) -> None:
                 raise problem(unknown("operation", operation, operations), "workloads", n, "operations")
 
 
-def build_plan(campaign: Campaign, cluster: Cluster | None, *, ready: Collection[str] = ()) -> Plan:
-    """Cells and samples of a campaign; without a cluster what only that can tell is left open, as of `ready` tools."""
+def build_plan(
+    campaign: Campaign,
+    cluster: Cluster | None,
+    *,
+    ready: Collection[str] = (),
+    refused: Mapping[Layout, str] = MappingProxyType({}),
+) -> Plan:
+    """Cells and samples of a campaign; without a cluster what only that can tell is left open, as of `ready` tools.
+
+    `refused`: layouts that the pool itself has been found to refuse, and why.
+    """
     if campaign.origin == "imported":
         raise UsageError(
             f"campaign '{campaign.name}' was imported: its cells are those of the files, and nothing in it can be"
@@ -133,7 +140,7 @@ def build_plan(campaign: Campaign, cluster: Cluster | None, *, ready: Collection
         if exclusion is not None:
             excluded.append((cell, exclusion))
             continue
-        reason = _why_not(cell, cluster, ready) or _length_problem(cell, length, cluster)
+        reason = _why_not(cell, cluster, ready) or _length_problem(cell, length, cluster) or refused.get(cell.layout)
         if reason is None:
             cells.append(cell)
             others |= {cell.id: repeats} if repeats != campaign.repeats else {}
@@ -148,6 +155,17 @@ def build_plan(campaign: Campaign, cluster: Cluster | None, *, ready: Collection
         excluded=tuple(excluded),
         repeats=campaign.repeats if isinstance(campaign.repeats, Repeats) else None,
         own=others,
+    )
+
+
+def without(plan: Plan, lacking: Mapping[str, str]) -> Plan:
+    """A plan without the cells whose access hosts cannot do; `lacking`: why not, by access."""
+    left_out = tuple((cell, lacking[cell.access]) for cell in plan.cells if cell.access in lacking)
+    return replace(
+        plan,
+        cells=tuple(cell for cell in plan.cells if cell.access not in lacking),
+        samples=tuple(planned for planned in plan.samples if planned.cell.access not in lacking),
+        not_runnable=(*plan.not_runnable, *left_out),
     )
 
 
@@ -166,18 +184,41 @@ def _why_not(cell: Cell, cluster: Cluster | None, ready: Collection[str]) -> str
         return refused[1]
     if cell.runtime_s is not None and not tool.takes_runtime:
         return f"{cell.tool} ends when its files are done: leave 'runtime' out"
+    if cell.rate_bytes_per_s is not None and not tool.takes_rate:
+        return f"{cell.tool} keeps to no rate: leave 'rate' out"
+    found = _access_problem(cell, tool, cluster)
+    if found is not None or cluster is None:
+        return found
+    return (
+        (None if cell.tool in ready else tool.not_ready(cluster))
+        or (None if cell.access == "existing" else layout_problem(cell.layout, cluster))
+        or _model_problem(cell, cluster)
+        or tool.not_runnable(cell, len(cluster.clients))
+    )
+
+
+def _access_problem(cell: Cell, tool: VolumeTool, cluster: Cluster | None) -> str | None:
     if cell.access not in AVAILABLE_ACCESS:
         return (
             f"access {cell.access!r} is not available in this release of glusterlab, only {', '.join(AVAILABLE_ACCESS)}"
         )
+    if cell.access == "gfapi" and not tool.takes_gfapi:
+        able = ", ".join(name for name, each in volume_tools().items() if each.takes_gfapi)
+        return f"{cell.tool} works on files of a mounted volume, and gfapi has no mount: of the tools {able} can do it"
+    if cell.access != "native" and cell.mounts > 1:
+        return (
+            f"only access native has several mounts per client, and the cell's is {cell.access!r}: leave 'mounts' out"
+        )
+    if (cell.access == "existing") != (cell.layout.type == "other"):
+        return f"access 'existing' and layout type 'other' go together, found {cell.access} and {cell.layout.type}"
     if cluster is None:
         return None
-    return (
-        (None if cell.tool in ready else tool.not_ready(cluster))
-        or layout_problem(cell.layout, cluster)
-        or _model_problem(cell, cluster)
-        or tool.not_runnable(cell, len(cluster.clients))
-    )
+    if cell.workers < cell.mounts * len(cluster.clients) and cell.mounts > 1:
+        there = f"{cell.mounts} mounts on each of {len(cluster.clients)} clients"
+        return f"{there} need {cell.mounts * len(cluster.clients)} workers at least, and the cell has {cell.workers}"
+    if cell.access == "existing" and cluster.existing is None:
+        return f"{cluster.name} names no directory for access 'existing': set 'existing: {{path: ...}}' in its file"
+    return None
 
 
 def _model_problem(cell: Cell, cluster: Cluster) -> str | None:
@@ -229,9 +270,10 @@ def order_samples(
 ) -> list[PlannedSample]:
     """Samples in interleaved rounds, so that drift over the night does not look like an effect.
 
-    Layouts are shuffled in a round, datasets in a layout; those of disks with heads come last, because it takes a
-    restart of the volume to put disks behind them. In a dataset what makes the files comes first. The order
-    within a round follows from the seed, the cells' ids and the round's number alone: more repeats do not change it.
+    Layouts are shuffled in a round, accesses in a layout, datasets in an access; those of disks with heads come last,
+    because it takes a restart of the volume to put disks behind them. In a dataset what makes the files comes first.
+    The order within a round follows from the seed, the cells' ids and the round's number alone: more repeats do not
+    change it.
     `own`: repeats of some cells by id.
     """
     most = own or {}
@@ -246,6 +288,10 @@ def order_samples(
         for block in blocks:
             datasets = sorted(layouts[block])
             shuffler.shuffle(datasets)
+            accesses = sorted({layouts[block][dataset][0].access for dataset in datasets})
+            if len(accesses) > 1:
+                shuffler.shuffle(accesses)
+                datasets.sort(key=lambda dataset: accesses.index(layouts[block][dataset][0].access))
             datasets.sort(key=lambda dataset: layouts[block][dataset][0].model.heads)
             for dataset in datasets:
                 group = list(layouts[block][dataset])
@@ -294,20 +340,23 @@ def _estimate_cell(cell: Cell, cluster: Cluster) -> CellEstimate:
         written = 0 if host_tools()[cell.tool].of_links else cell.bytes_written
         return CellEstimate(_BASELINE_SAMPLE_S + expected_s(cell, cluster), written)
     hardware, layout = cluster.hardware, cell.layout
-    backing = cluster.backing(layout.backing)
+    backing = cluster.backings.get(layout.backing)
     writes = not _needs_files(cell)
-    slowest = min(
-        min(cell.workers, len(cluster.clients)) * hardware.client_link,
-        min(layout.bricks, len(cluster.servers)) * hardware.server_link,
-        layout.bricks * brick_rate(cluster, backing, "write" if writes else "read"),
-    )
+    slowest = min(cell.workers, len(cluster.clients)) * hardware.client_link
+    if backing is not None:
+        slowest = min(
+            slowest,
+            min(layout.bricks, len(cluster.servers)) * hardware.server_link,
+            layout.bricks * brick_rate(cluster, backing, "write" if writes else "read"),
+        )
     rate = (
         slowest
         / (layout.stored_per_byte if writes else 1.0)
         * (_WRITE_SHARE if writes else _READ_SHARE)
         / cell.model.scale
     )
-    disks = layout.bricks * backing.disks_per_brick
+    # of what the operator mounted nothing is known: as much as one server of the cluster
+    disks = hardware.disks_per_server if backing is None else layout.bricks * backing.disks_per_brick
     files_rate = disks * _FILES_PER_S_PER_DISK / (cell.model.scale if cell.model.operations else 1)
     tool = volume_tools()[cell.tool]
     pool = PoolRates(rate, files_rate, disks * _RANDOM_PER_S_PER_DISK)

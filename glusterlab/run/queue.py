@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -93,6 +93,15 @@ class Queue:
 
     def pending(self, number: int | None = None) -> list[PlannedSample]:
         return [planned for planned in self._planned if number in (None, planned.round) and self.is_pending(planned)]
+
+    def drop(self, cell_ids: Collection[str]) -> None:
+        """Forget cells that turned out not to be runnable."""
+        for cell_id in cell_ids:
+            cell = self._cells[cell_id]
+            self._pending.difference_update(planned.order for planned in (*cell.repeats, *cell.warmup))
+            cell.repeats, cell.warmup = [], []
+            self._update(cell_id)
+        self._planned = tuple(each for each in self._planned if self._keys[each.order][0] not in cell_ids)
 
     def choose_rounds(self, most: int) -> None:
         """Have this run come to the warm-up and the first rounds in which repeats are pending only."""

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from glusterlab.errors import GlusterlabError, HostError, VolumeError, in_words
+from glusterlab.errors import GlusterlabError, HostError, RefusedError, VolumeError, in_words
+from glusterlab.hosts import access, gluster, lock, script
 from glusterlab.hosts import files as workdir
-from glusterlab.hosts import gluster, lock, script
 from glusterlab.hosts import health as probe
 from glusterlab.hosts.pool import Command
 from glusterlab.reasons import Reason, ReasonCode, code_of
@@ -45,7 +45,15 @@ MAX_FAILURES_IN_A_ROW = 3
 """So many samples of a layout in a row that the hosts made fail end its turn in the round."""
 
 _HOST_CODES: frozenset[ReasonCode] = frozenset(
-    {"host-unreachable", "controller-error", "pool-unhealthy", "disk-full", "mount-hung"}
+    {
+        "host-unreachable",
+        "controller-error",
+        "pool-unhealthy",
+        "disk-full",
+        "mount-hung",
+        "mount-changed",
+        "access-lost",
+    }
 )
 
 Note = Callable[[str], None]
@@ -75,11 +83,13 @@ def bring_in_order(site: Site, volume: Volume, *, mark: str, note: Note, fresh: 
     emptied = fresh
     while True:
         try:
-            gluster.set_up(site.pool, site.cluster, volume, mark=mark, note=note, fresh=fresh)
+            access.set_up(site.pool, site.cluster, volume, mark=mark, note=note, fresh=fresh)
             fresh = False
             heal(site, volume, mark=mark, note=note)
             site.progress.phase("looking at the pool")
             reasons, within_s = _look(site, volume), HEALTHY_WITHIN_S
+        except RefusedError:
+            raise
         except HostError as error:
             reasons = [_set_up_reason(error)]
             within_s = HEALTHY_WITHIN_S if reasons[0].code == "host-unreachable" else SET_UP_WITHIN_S
@@ -108,13 +118,15 @@ def heal(site: Site, volume: Volume, *, mark: str, note: Note) -> None:
     left = gluster.wait_for_heal(site.pool, volume, within_s=HEAL_WITHIN_S)
     if left:
         note(f"{left} entries of volume {volume.name} do not heal: it is made anew, and so are files that are needed")
-        gluster.set_up(site.pool, site.cluster, volume, mark=mark, note=note, fresh=True)
+        access.set_up(site.pool, site.cluster, volume, mark=mark, note=note, fresh=True)
 
 
 def _look(site: Site, volume: Volume) -> list[Reason]:
     found = probe.look(site.pool, site.cluster, volume)
     servers, clients = ([host.name for host in hosts] for hosts in (site.cluster.servers, site.cluster.clients))
-    reasons = probe.health_reasons(found.health, "before", servers, clients, volume.layout.bricks)
+    layout = None if volume.access == "existing" else volume.layout
+    reasons = probe.health_reasons(found.health, "before", servers, clients, layout)
+    reasons += access.access_reasons(found.health, "before", volume.access, servers)
     wrong = [*found.problems, *(reason for reason in reasons if reason.code != "cache-not-dropped")]
     return wrong or _refusals(site, volume)
 

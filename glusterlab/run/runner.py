@@ -8,6 +8,7 @@ import uuid
 from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,17 +17,18 @@ from glusterlab.errors import (
     HostError,
     LockLostError,
     RawStoreError,
+    RefusedError,
     StoppedError,
     UsageError,
     in_words,
 )
-from glusterlab.hosts import facts, gluster, lock
+from glusterlab.hosts import access, facts, lock
 from glusterlab.hosts import files as workdir
 from glusterlab.hosts.pool import CommandResult, Pool, stop_on_signals
 from glusterlab.reasons import Reason
 from glusterlab.run import recovery
 from glusterlab.run.measured import measured, stored_values
-from glusterlab.run.plan import Plan, PlannedSample, build_plan, estimate
+from glusterlab.run.plan import Plan, PlannedSample, build_plan, estimate, without
 from glusterlab.run.progress import Durations, Ending, NowFile, Output, Progress, RunLog, RunSummary
 from glusterlab.run.queue import Queue
 from glusterlab.run.resume import agree_on_environment, agree_on_specifications, take_up
@@ -157,7 +159,7 @@ class _Run:
                 remove_files(self.site.pool, self.site.cluster)
             else:
                 self.site.progress.phase("unmounting and stopping the volume")
-                gluster.stop_all(self.site.pool, self.site.cluster, note=self._say)
+                access.stop_all(self.site.pool, self.site.cluster, note=self._say)
         except StoppedError:
             interrupted = True
             self._warn("stopped by request; the sample that was running is dropped")
@@ -207,6 +209,9 @@ class _Run:
         site = self.site
         site.progress.phase("reading the facts of all hosts")
         environment = facts.environment(site.pool, site.cluster, site.shared_counters)
+        self.plan = without(self.plan, access.lacking(site.cluster, environment["hosts"]))
+        if not self.plan.samples:
+            raise UsageError(f"the hosts can run no cell of campaign '{site.campaign.name}': {self._left_out()[0]}")
         self._record(glusterlab_revision=environment["controller"]["glusterlab_revision"])
         if self.store is not None:
             agree_on_environment(self.store.environment(), environment, {cell.tool for cell in self.plan.cells})
@@ -236,12 +241,25 @@ class _Run:
         self.breaker.left_out.clear()
         while pending := [planned for planned in self.queue.pending(number) if self._has_its_turn(planned)]:
             for planned in filter(self._has_its_turn, pending):
-                self._sample(store, planned)
+                try:
+                    self._sample(store, planned)
+                except RefusedError as error:
+                    self._leave_out(planned.cell.layout, error)
         layouts = [cell.layout for cell in self.plan.cells]
         if self.breaker.open_everywhere(self.queue.pending(), number, layouts):
             raise HostError(
                 f"{self.breaker.why}; mend that, then run the same command again: it goes on where it stopped"
             )
+
+    def _leave_out(self, layout: Layout, error: RefusedError) -> None:
+        """Go on without the cells of a layout that GlusterFS refuses; the error itself where no cell is left."""
+        cells = [cell for cell in self.plan.cells if cell.layout == layout]
+        self.queue.drop({cell.id for cell in cells})
+        left_out = ((cell, f"layout {layout.name}: {error.message}") for cell in cells)
+        self.plan = replace(self.plan, not_runnable=(*self.plan.not_runnable, *left_out))
+        if not self.queue.counts.total:
+            raise error
+        self._warn(f"not runnable here, and left out: {len(cells)} cells of layout {layout.name}: {error.message}")
 
     def _has_its_turn(self, planned: PlannedSample) -> bool:
         return self.queue.is_pending(planned) and planned.cell.layout not in self.breaker.left_out
@@ -263,7 +281,7 @@ class _Run:
                 ready = time.monotonic()
                 sample = execution.execute()
                 result = execution.result
-            except (StoppedError, RawStoreError, LockLostError):
+            except (StoppedError, RawStoreError, LockLostError, RefusedError):
                 raise
             except Exception as error:  # noqa: BLE001 - one sample must not end the night, whatever went wrong in it
                 if isinstance(error, HostError):
@@ -293,7 +311,7 @@ class _Run:
         if site.use_heads is not None and self.heads != cell.model.heads:
             lock.refuse_if_lost(site.pool)
             site.progress.phase(f"disks {'with' if cell.model.heads else 'without'} heads")
-            gluster.stop_all(site.pool, site.cluster, note=self._say)
+            access.stop_all(site.pool, site.cluster, note=self._say)
             self.volume = self.heads = None
             site.use_heads(cell.model.heads)
             self.heads = cell.model.heads
@@ -310,7 +328,7 @@ class _Run:
     def _set_up(self, cell: Cell) -> Volume:
         """A block of samples on one layout begins with an empty volume, unless its first cell needs files."""
         site = self.site
-        wanted = gluster.Volume.of(cell.layout, site.cluster, cell.model.name)
+        wanted = access.volume_of(cell, site.cluster)
         if self.volume == wanted and not self.doubtful:
             # all hosts are checked before the measurement; until then only the driver is changed
             lock.refuse_if_lost(site.pool, [site.cluster.clients[0].name])
@@ -328,7 +346,7 @@ class _Run:
             if self.doubtful:
                 recovery.bring_in_order(site, wanted, mark=mark, note=self._warn, fresh=fresh)
             else:
-                gluster.set_up(site.pool, site.cluster, wanted, mark=mark, note=self._say, fresh=fresh)
+                access.set_up(site.pool, site.cluster, wanted, mark=mark, note=self._say, fresh=fresh)
                 recovery.heal(site, wanted, mark=mark, note=self._say)
         finally:
             site.pool.sink = None

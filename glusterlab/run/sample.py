@@ -8,19 +8,28 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from glusterlab.errors import CommandError, GlusterlabError, HostError, LockLostError, RawStoreError, StoppedError
+from glusterlab.errors import (
+    CommandError,
+    GlusterlabError,
+    HostError,
+    LockLostError,
+    ParseError,
+    RawStoreError,
+    StoppedError,
+)
 from glusterlab.hosts import files as workdir
+from glusterlab.hosts import gluster, lock, script
 from glusterlab.hosts import health as probe
-from glusterlab.hosts import lock, script
+from glusterlab.hosts.access import access_reasons
 from glusterlab.hosts.health import Moment, health_reasons
 from glusterlab.hosts.pool import Command, CommandResult, Results
 from glusterlab.hosts.transport import ssh_options
 from glusterlab.reasons import Reason, code_of
-from glusterlab.run.validity import Judgement, bricks_of, judge, judge_failure
+from glusterlab.run.validity import Judgement, judge, judge_failure, volume_of
 from glusterlab.secrets import loggable, redact_words
 from glusterlab.shell import HostCommand, join, quote
 from glusterlab.store.campaign import Window
@@ -43,6 +52,7 @@ if TYPE_CHECKING:
 _PROBE_DEADLINE_S = 300.0
 _REMOVE_DEADLINE_S = 300.0
 _TELEMETRY_MARGIN_S = 120.0
+_MOVED_WITHIN_S = 300.0
 _ROOM = 3
 
 Throttle = Callable[[str | None], Mapping[str, Any]]
@@ -67,7 +77,10 @@ class Site:
 
 @dataclass
 class SampleRun:
-    """One execution of one cell on a volume that is mounted; `result`: the tool's parsed output."""
+    """One execution of one cell on a volume that is mounted; `result`: the tool's parsed output.
+
+    `probed`: it took several commands, whose outputs are collected.
+    """
 
     site: Site
     cell: Cell
@@ -77,6 +90,7 @@ class SampleRun:
     reasons: list[Reason] = field(default_factory=list)
     record: CommandRecord | None = None
     result: Measurement | None = None
+    probed: bool = False
 
     def execute(self) -> Sample:
         self.site.pool.sink = self._log
@@ -132,6 +146,9 @@ class SampleRun:
             deadline_s=self.site.campaign.deadline,
             shared_dir=None if cluster.shared_dir is None else f"{cluster.shared_dir}/glusterlab",
             ssh_options=ssh_options(cluster.ssh, cluster.ssh.connect_timeout),
+            further_mounts=self.volume.mount_points[1:],
+            volume=self.volume.name,
+            server=cluster.servers[0].address,
         )
 
     def _outputs(self) -> Mapping[str, Sequence[str]]:
@@ -143,6 +160,16 @@ class SampleRun:
         return f"{self.site.cluster.work_dir}/telemetry/sar"
 
     def _prepare(self) -> None:
+        self._have_files()
+        if (
+            self.volume is not None
+            and self.volume.settles_s
+            and runnable()[self.cell.tool].needs_files(self.cell.operation)
+        ):
+            self.site.progress.phase("prepare: files move between the tiers")
+            gluster.wait_for_files(self.site.pool, self.volume, within_s=_MOVED_WITHIN_S)
+
+    def _have_files(self) -> None:
         try:
             self._make_ready(self.cell)
         except CommandError as missing:
@@ -200,7 +227,7 @@ class SampleRun:
 
     def _before(self) -> None:
         cluster = self.site.cluster
-        seconds = self.site.campaign.deadline + _TELEMETRY_MARGIN_S
+        seconds = runnable()[self.cell.tool].most_probes(self.cell) * self.site.campaign.deadline + _TELEMETRY_MARGIN_S
         interval = int(cluster.telemetry.interval)
         count = math.ceil(seconds / interval)
         guard = lock.guard(self.site.pool)
@@ -209,7 +236,8 @@ class SampleRun:
             for host in cluster.hosts
         }
         found = self._probe("before", extras, drop=True)
-        reasons = health_reasons(found.health, "before", *_names(cluster), bricks_of(self.cell))
+        reasons = health_reasons(found.health, "before", *_names(cluster), volume_of(self.cell))
+        reasons += access_reasons(found.health, "before", self.cell.access, _names(cluster)[0])
         self.reasons += [*found.problems, *reasons]
 
     def _throttle(self, model: str | None) -> None:
@@ -221,28 +249,50 @@ class SampleRun:
                 self.writer.write("workload/heads.json", dump_json(effect["served"]))
 
     def _measure(self) -> None:
-        command = self._workload.command(self._job(self.cell))
-        result = result_of(self.site.pool.run({command.host: _remote(command)}), command.host)
+        folder = self.writer.folder / "workload"
+        done: dict[str, tuple[HostCommand, CommandResult]] = {}
+        for name, cell in self._workload.probes(self.cell, folder):
+            self.site.progress.phase(f"workload: {name}")
+            command, result = done[name] = self._run(cell, f"workload/{name}")
+            record = _record_of(command, result, result.start, result.end)
+            self.writer.write(f"workload/{name}/command.json", dump_json(record.model_dump(mode="json")))
+            if result.exit_code is not None:
+                self._collect_probe(self._job(cell), name)
+            if result.exit_code != 0:
+                break
+        self.probed = bool(done)
+        if not done:
+            command, result = self._run(self.cell, "workload")
+        elif result.exit_code == 0:
+            # the sample is of one probe, and so is the record of its command
+            with suppress(ParseError):
+                command, result = done[self._workload.parse(folder, self.cell).probe or name]
         self._record(command, result, result.start, result.end)
-        self.writer.write("workload/stdout.txt", result.stdout)
-        self.writer.write("workload/stderr.txt", result.stderr)
+
+    def _run(self, cell: Cell, folder: str) -> tuple[HostCommand, CommandResult]:
+        command = self._workload.command(self._job(cell))
+        result = result_of(self.site.pool.run({command.host: _remote(command)}), command.host)
+        self.writer.write(f"{folder}/stdout.txt", result.stdout)
+        self.writer.write(f"{folder}/stderr.txt", result.stderr)
+        return command, result
+
+    def _collect_probe(self, job: Job, name: str) -> None:
+        host = job.driver.name
+        collect = script.part("outputs", "gl_collect", *self._workload.outputs(job))
+        answer = self.site.pool.run_on(host, script.command([collect], deadline_s=_PROBE_DEADLINE_S))
+        part = script.need(script.read_parts(answer), "outputs", host)
+        for file, data in probe.read_outputs(part, host).items():
+            self.writer.write(f"workload/{name}/{file}", data)
 
     def _record(self, command: HostCommand, result: CommandResult, start: float, end: float) -> None:
-        self.record = CommandRecord(
-            argv=redact_words(command.words),
-            host=command.host,
-            start=start,
-            end=end,
-            exit_code=result.exit_code,
-            deadline_s=command.deadline_s,
-        )
+        self.record = _record_of(command, result, start, end)
         self.writer.write("workload/command.json", dump_json(self.record.model_dump(mode="json")))
 
     def _after(self) -> None:
         cluster = self.site.cluster
         if self.record is None or self.record.exit_code != 0:
             workdir.end_processes(self.site.pool, cluster, spare_sar=True)
-        outputs = {} if self.record is None else self._outputs()
+        outputs = {} if self.record is None or self.probed else self._outputs()
         extras: dict[str, tuple[list[str], list[str]]] = {}
         for host in cluster.hosts:
             after: list[str] = []
@@ -312,6 +362,17 @@ class SampleRun:
 
     def _log(self, result: CommandResult) -> None:
         self.writer.log(result.host, loggable(result.script), result.start, result.end, result.exit_code)
+
+
+def _record_of(command: HostCommand, result: CommandResult, start: float, end: float) -> CommandRecord:
+    return CommandRecord(
+        argv=redact_words(command.words),
+        host=command.host,
+        start=start,
+        end=end,
+        exit_code=result.exit_code,
+        deadline_s=command.deadline_s,
+    )
 
 
 def _remote(command: HostCommand) -> Command:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
+from glusterlab.hosts.access import access_changes, access_reasons
 from glusterlab.hosts.health import Moment, health_reasons
 from glusterlab.rawfile import MAX_JSON_BYTES, open_raw
 from glusterlab.reasons import NO_SPACE, Reason, Status, status_of
@@ -23,7 +24,7 @@ from glusterlab.telemetry.collect import coverage
 from glusterlab.tools import runnable
 
 if TYPE_CHECKING:
-    from glusterlab.spec.cell import Cell
+    from glusterlab.spec.cell import Cell, Layout
     from glusterlab.tools.base import Measurement
 
 
@@ -45,9 +46,9 @@ class Judgement:
     result: Measurement | None
 
 
-def bricks_of(cell: Cell) -> int | None:
-    """How many bricks must be online; None for a cell of a baseline."""
-    return None if cell.access == "none" else cell.layout.bricks
+def volume_of(cell: Cell) -> Layout | None:
+    """The layout whose bricks must be online; None where the suite made no volume."""
+    return None if cell.access in ("none", "existing") else cell.layout
 
 
 def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[str]) -> Judgement:
@@ -72,7 +73,8 @@ def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[st
         file = folder / "gluster" / moment / "health.json"
         try:
             healths.append(read_record(Health, file))
-            reasons += health_reasons(healths[-1], moment, servers, clients, bricks_of(cell))
+            reasons += health_reasons(healths[-1], moment, servers, clients, volume_of(cell))
+            reasons += access_reasons(healths[-1], moment, cell.access, servers)
         except ParseError as error:
             # what the runner could not read any more, after it had failed, is not one more thing that went wrong
             if not failure.exists() or file.exists():
@@ -183,10 +185,20 @@ def change_reasons(before: Health, after: Health, measured_s: float) -> list[Rea
             Reason(code="brick-offline", message=f"{brick.path} was restarted during the workload", host=brick.host)
             for brick in restarted
         ),
+        *_restarted_tiers(before, after),
         *_lost_links(before, after),
         *_lost_connections(before, after, restarted),
+        *access_changes(before, after),
         *_moved_clocks(before, after, max(MAX_CLOCK_CHANGE_S, MAX_CLOCK_CHANGE_SHARE * measured_s)),
     ]
+
+
+def _restarted_tiers(before: Health, after: Health) -> Iterator[Reason]:
+    for host, daemon in after.tier.items():
+        known = before.tier.get(host)
+        if known is not None and (daemon.promoted < known.promoted or daemon.demoted < known.demoted):
+            message = "the tier daemon was restarted during the workload: it counts files anew"
+            yield Reason(code="tier-stopped", message=message, host=host)
 
 
 def _lost_links(before: Health, after: Health) -> Iterator[Reason]:

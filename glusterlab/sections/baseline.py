@@ -1,17 +1,19 @@
 """Limits of the hardware for the analysis of saturation, from a baseline of the same cluster."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import Self
+
+import pandas as pd
 
 from glusterlab.analysis.baselines import Rates, What, request_rates
 from glusterlab.analysis.saturation.resources import Limits
+from glusterlab.spec.cell import Cell
+from glusterlab.spec.cluster import Cluster, Hardware
 from glusterlab.spec.yaml import load_cluster
 from glusterlab.store.baselines import search_baseline
 from glusterlab.store.campaign import RawStore
@@ -19,15 +21,9 @@ from glusterlab.store.evidence import with_outputs
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
 from glusterlab.tools import host_tools
+from glusterlab.tools.base import Measurement
 from glusterlab.tools.iozone.command import place_of
 from glusterlab.tools.iperf3 import ends_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from glusterlab.spec.cell import Cell
-    from glusterlab.spec.cluster import Cluster, Hardware
-    from glusterlab.tools.base import Measurement
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ class Baseline:
     differs: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, raw: Path, cluster: Cluster) -> Baseline | None:
+    def of(cls, raw: Path, cluster: Cluster) -> Self | None:
         """The baseline of a campaign, if there is one."""
         found = search_baseline(raw, cluster)
         if found.path is None:

@@ -1,19 +1,16 @@
 """A campaign opened for exploring: its tables, its specification and the facts of its hosts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from glusterlab.spec import Campaign, Cluster, load_campaign, load_cluster
 from glusterlab.store.campaign import RawStore
 from glusterlab.tables import build
 from glusterlab.tables.read import Tables
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,10 @@
 """Campaigns that are compared: opened with their samples and conditions, told apart by labels, and held together."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Self
 
 import pandas as pd
 
@@ -27,7 +25,7 @@ from glusterlab.analysis.limits import throttle_limits
 from glusterlab.analysis.select import VIEWS, valid_samples
 from glusterlab.errors import UsageError
 from glusterlab.plots.style import DIGEST_LENGTH
-from glusterlab.sections.section import stated_limits
+from glusterlab.sections.section import Section, stated_limits
 from glusterlab.spec import load_campaign, load_cluster
 from glusterlab.spec.fields import suggest
 from glusterlab.store.campaign import RawStore
@@ -35,9 +33,6 @@ from glusterlab.store.digests import split_names
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
 from glusterlab.tables import build as tables
-
-if TYPE_CHECKING:
-    from glusterlab.sections.section import Section
 
 
 @dataclass(frozen=True)
@@ -73,7 +68,7 @@ class Comparison:
     reason: str = ""
 
     @classmethod
-    def nothing(cls, reason: str) -> Comparison:
+    def nothing(cls, reason: str) -> Self:
         """Stands where there is nothing to compare."""
         frames = (pd.DataFrame(columns=columns) for columns in (COMPARED, UNMATCHED, AVERAGED, DIFFERENCES))
         table, missing, means, different = frames

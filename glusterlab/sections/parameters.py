@@ -1,7 +1,5 @@
 """The parameters that papermill gave a notebook, against those that it has."""
 
-from __future__ import annotations
-
 import ast
 import sys
 

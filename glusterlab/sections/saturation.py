@@ -1,13 +1,11 @@
 """What saturates in a campaign, as its telemetry tells: the curves of its study, judged and measured."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -20,12 +18,10 @@ from glusterlab.analysis.saturation.thresholds import Thresholds, parse_threshol
 from glusterlab.analysis.saturation.verdict import Judgement, judge
 from glusterlab.errors import RawStoreError
 from glusterlab.rawfile import read_raw
+from glusterlab.sections.section import Section
 from glusterlab.store.evidence import opened
 from glusterlab.store.files import read_json
 from glusterlab.units import parse_size
-
-if TYPE_CHECKING:
-    from glusterlab.sections.section import Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +63,7 @@ def study_saturation(
     `layouts` and `sizes` are one for each of the study's curves (empty: the study's); `thresholds` as of
     `parse_thresholds`, `sample` as of `inspect_sample`.
     """
-    levels = parse_thresholds(thresholds)
+    levels, testbed = parse_thresholds(thresholds), section.provenance.testbed
     nominal = [parse_size(size) if size else None for size in sizes]
     chosen = choose_studies(section.samples, studies_of(section.study), layouts, nominal)
     rows = section.samples.iloc[:0].assign(series="")
@@ -79,7 +75,6 @@ def study_saturation(
     capacity = capacities(every, section.cluster, limits, memory_by_host(section.raw), operations)
     telemetry = section.telemetry_of(every)
     found = judge(telemetry, every, capacity, levels)
-    testbed = section.provenance.testbed
     measured = {
         one.study.slug: measure(
             one,

@@ -1,13 +1,13 @@
 """What a notebook starts with: its campaign's tables, published numbers, and where figures and tables go."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.saturation.timeline import JUDGED_METRICS
@@ -16,12 +16,14 @@ from glusterlab.errors import DataError
 from glusterlab.figures.names import PAGE, PICTURES, OutputName
 from glusterlab.figures.save import parse_formats, save, show, write_caption
 from glusterlab.figures.tables import ORIGIN, SavedTable, Table, to_csv
-from glusterlab.plots.style import DIGEST_LENGTH, Frame, Provenance, house_style
+from glusterlab.plots.style import DIGEST_LENGTH, UNCHECKED, Frame, Provenance, house_style
 from glusterlab.sections.baseline import Baseline
 from glusterlab.sections.parameters import refuse_unknown_parameters
 from glusterlab.spec import published
+from glusterlab.spec.campaign import Campaign
 from glusterlab.spec.claims import FILE as CLAIMS
 from glusterlab.spec.claims import Claims, load_claims, no_claims
+from glusterlab.spec.cluster import Backing, Cluster, Hardware
 from glusterlab.spec.studies import FILE as STUDY
 from glusterlab.spec.studies import Study, load_study, no_study, project_root, study_folder
 from glusterlab.spec.yaml import load_campaign, load_cluster
@@ -31,14 +33,8 @@ from glusterlab.store.files import local, read_json, write_atomically
 from glusterlab.store.manifest import MANIFEST
 from glusterlab.store.sample import campaign_origin
 from glusterlab.tables import build as tables
+from glusterlab.tables.build import Tables
 from glusterlab.tools import vocabulary
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from glusterlab.spec.campaign import Campaign
-    from glusterlab.spec.cluster import Backing, Cluster, Hardware
-    from glusterlab.tables.build import Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +109,6 @@ class Section:
         then ``missing`` says why, what the body drew is dropped, and so are errors that missing rows explain.
         ``footer`` replaces the usual one, of the campaign with the samples of the table (or of `Frame.rows`). ``page``
         is an HTML page that shows more of the same.
-
-        Examples
-        --------
-        In a notebook::
-
-            with section.figure("fig12-4gb-per-disk", best, title="4 GB files, per disk", missing="...") as figure:
-                axes = figure.panel()
-                axes.barh(best["series"], best["mean"] * 1e-6)
         """
         output = OutputName.require(name, self.study.outputs, self.published_folder / STUDY, "fig", "extra")
         with house_style():
@@ -137,7 +125,8 @@ class Section:
             else:
                 title = frame.title.removeprefix(output.titled(""))
                 rows = table if frame.rows is None else frame.rows
-                figure = frame.finish(footer or self.provenance.footer(rows))
+                unchecked = f" · {UNCHECKED}" if self.provenance.existing else ""
+                figure = frame.finish((footer or self.provenance.footer(rows)) + unchecked)
                 alt = f"{output.titled(title, between=': ')}. {caption}"
                 frame.saved = save(figure, self.folder, name, self._with_origin(table), self.formats)
                 beside = self.folder / f"{name}.{PAGE}"
@@ -300,6 +289,7 @@ def open_section(
         testbed=cluster is not None and cluster.is_testbed,
         imported=imported,
         half_width=requested.half_width,
+        existing=not imported and "existing" in requested.access,
     )
     published_folder = study_folder(study or requested.study, raw)
     return Section(

@@ -5,8 +5,6 @@ such as ``samples_other`` and ``slow_cell``. Their raw files are read again, and
 against the row.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """What to run, and on what: validated models of ``cluster.yaml`` and ``campaign.yaml``, and the matrix of cells."""
 
-from __future__ import annotations
-
 from glusterlab.spec.campaign import Campaign, Repeats
 from glusterlab.spec.cell import Cell, Layout
 from glusterlab.spec.cluster import Cluster, ScaleModel

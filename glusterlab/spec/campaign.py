@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from glusterlab.spec.cell import Access, Cell, Layout, LayoutType, parse_geometry
+from glusterlab.spec.cell import Access, Bricks, Cell, Layout, LayoutType, Mounts, parse_geometry
 from glusterlab.spec.cluster import REAL_HARDWARE, Cluster, ScaleModel
 from glusterlab.spec.fields import (
     Axis,
@@ -30,6 +30,7 @@ from glusterlab.spec.fields import (
     Duration,
     Label,
     Name,
+    Rate,
     Share,
     Size,
     SpecModel,
@@ -77,6 +78,29 @@ _ONE_OR_MORE = BeforeValidator(lambda value: value if isinstance(value, (list, t
 OptionValue = Annotated[str, BeforeValidator(_option_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 
 
+class HotSpec(SpecModel):
+    """A hot tier before a layout's bricks, on releases of GlusterFS that have tiers (3.7 to 5)."""
+
+    geometry: Geometry = Field(description="replicated, such as 3x2, or distributed, such as 6")
+    backing: Label = Field(description="name of another backing of the cluster")
+
+    @field_validator("geometry")
+    @classmethod
+    def _can_be_hot(cls, value: str) -> str:
+        parse_geometry(cls._type(value), value)
+        return value
+
+    @staticmethod
+    def _type(geometry: str) -> Literal["distribute", "replicate"]:
+        return "replicate" if "x" in geometry else "distribute"
+
+    @property
+    def bricks(self) -> Bricks:
+        """The tier's bricks."""
+        type_ = self._type(self.geometry)
+        return Bricks(type=type_, **parse_geometry(type_, self.geometry), backing=self.backing)
+
+
 class LayoutSpec(SpecModel):
     """One entry of ``layouts``: each list in it multiplies the layouts."""
 
@@ -87,6 +111,7 @@ class LayoutSpec(SpecModel):
     )
     backing: Axis[Label] = Field(description="name of a backing of the cluster")
     options: dict[OptionName, Axis[OptionValue]] = Field(default={}, description="volume options; on and off are text")
+    hot: HotSpec | None = Field(default=None, description="a hot tier before these bricks; not an axis")
 
     @model_validator(mode="after")
     def _geometry_fits(self) -> LayoutSpec:
@@ -118,6 +143,12 @@ class WorkloadSpec(SpecModel):
     model: Axis[Label] | None = Field(default=None, description="a scale model of the cluster; only on a testbed")
     workers: Axis[Count] | None = Field(default=None, description="instead of the campaign's workers")
     runtime: Axis[Duration] | None = Field(default=None, description="how long, instead of until the files are done")
+    mounts: Axis[Mounts] | None = Field(
+        default=None, description="mounts of the volume on each client, over which its workers are spread: 1 by default"
+    )
+    rate: Axis[Rate] | None = Field(
+        default=None, description="of each stream, as it is run here: a scaled one stands for rate x scale"
+    )
     options: tuple[Annotated[str, Field(min_length=1, max_length=400)], ...] = Field(
         default=(), description="further arguments of the tool, as they are; not an axis"
     )
@@ -144,6 +175,7 @@ class Where(SpecModel):
     record_size: Axis[Size] | None = None
     files_per_worker: Axis[Count] | None = None
     workers: Axis[Count] | None = None
+    mounts: Axis[Mounts] | None = None
     model: Axis[Label] | None = None
 
     @model_validator(mode="after")
@@ -312,8 +344,8 @@ class Campaign(SpecModel):
 
     def _check_what_can_run(self) -> None:
         for n, layout in enumerate(self.layouts):
-            if layout.type == "other":
-                what = "expected distribute, replicate or disperse, found 'other', which no campaign of GlusterFS has"
+            if layout.type == "other" and "existing" not in self.access:
+                what = "expected distribute, replicate or disperse, found 'other', which only access 'existing' has"
                 raise problem(what, "layouts", n, "type")
         layouts = (math.prod(map(len, (spec.geometry, spec.backing, *spec.options.values()))) for spec in self.layouts)
         workloads = (math.prod(map(len, _axes(self, spec))) for spec in self.workloads)
@@ -342,7 +374,9 @@ def expand_layouts(campaign: Campaign) -> list[tuple[str, Layout]]:
             varying = [text for text, axis in zip(texts, axes, strict=True) if len(axis) > 1]
             label = re.sub(r"[^A-Za-z0-9_-]+", "-", "-".join([spec.name, *varying])).strip("-")[:60].rstrip("-")
             numbers = parse_geometry(spec.type, geometry)
-            layouts.append((spec.name, Layout(name=label, type=spec.type, **numbers, backing=backing, options=options)))
+            hot = None if spec.hot is None else spec.hot.bricks
+            layout = Layout(name=label, type=spec.type, **numbers, backing=backing, options=options, hot=hot)
+            layouts.append((spec.name, layout))
     return layouts
 
 
@@ -357,6 +391,8 @@ def _axes(campaign: Campaign, spec: WorkloadSpec) -> tuple[tuple[Any, ...], ...]
         spec.model or (None,),
         spec.workers or campaign.workers,
         spec.runtime or (None,),
+        spec.mounts or (1,),
+        spec.rate or (None,),
     )
 
 
@@ -386,9 +422,10 @@ def expand(campaign: Campaign, cluster: Cluster | None = None) -> list[Expanded]
 
 
 def _cells(campaign: Campaign, layout: Layout, spec: WorkloadSpec, cluster: Cluster | None) -> Iterator[Cell]:
-    for access, tool, operation, (size, stands_for), record, files, model, workers, runtime in itertools.product(
+    for access, tool, operation, (size, stands_for), record, files, model, workers, *more in itertools.product(
         *_axes(campaign, spec)
     ):
+        runtime, mounts, rate = more
         yield Cell(
             layout=layout,
             access=access,
@@ -402,6 +439,8 @@ def _cells(campaign: Campaign, layout: Layout, spec: WorkloadSpec, cluster: Clus
             model=_scale_model(model, cluster),
             options=spec.options,
             runtime_s=runtime,
+            mounts=mounts,
+            rate_bytes_per_s=rate,
         )
 
 
@@ -425,6 +464,7 @@ def matches(where: Where, family: str, cell: Cell) -> bool:
         "record_size": {cell.record_size_bytes},
         "files_per_worker": {cell.files_per_worker},
         "workers": {cell.workers},
+        "mounts": {cell.mounts},
         "model": {cell.model.name},
     }
     return all(wanted is None or values[key] & set(wanted) for key, wanted in where)

@@ -1,8 +1,7 @@
 """A cell: one point of the matrix, with an id that the same cell has in every campaign."""
 
-from __future__ import annotations
-
 import hashlib
+import itertools
 import json
 import math
 import re
@@ -18,28 +17,38 @@ from glusterlab.spec.fields import Count, Label, SpecModel
 from glusterlab.units import format_size
 
 LayoutType = Literal["distribute", "replicate", "disperse", "other"]
-"""How a volume spreads its files; ``other`` is no GlusterFS volume, and only imported results have it."""
+"""How a volume spreads its files; ``other`` is no volume of the suite's: imported results, and access ``existing``."""
 
-Access = Literal["native", "nfs", "gfapi", "smb", "none"]
+Access = Literal["native", "nfs", "nfs3", "nfs4", "smb", "gfapi", "existing", "none"]
+"""How clients reach files. ``nfs`` is of imported results that do not say which version; ``existing`` is a directory
+that the operator mounted; ``none`` the local file systems of a baseline."""
 
 _GEOMETRY = re.compile(r"^([1-9][0-9]{0,3})(?:x(?:([1-9][0-9]{0,2})|\(([1-9][0-9]?)\+([1-9][0-9]?)\)))?$")
 _EXAMPLES = {"distribute": "6", "replicate": "3x2", "disperse": "12x(4+2)", "other": "1"}
 
 
+_LATER: dict[str, Any] = {
+    "runtime_s": None,
+    "mounts": 1,
+    "rate_bytes_per_s": None,
+}
+"""Fields that came later, with the value of a cell that has the id that it had before."""
+
 Count64 = Annotated[int, Field(strict=True, ge=1, lt=2**63)]
 
+Mounts = Annotated[int, Field(strict=True, ge=1, le=64)]
+"""Mounts of a volume on each client: each is a process of its own there, with memory and connections of its own."""
 
-class Layout(SpecModel):
-    """How bricks become a volume; its name is no part of a cell's identity, and options are sorted by name."""
 
-    name: Label
+class Bricks(SpecModel):
+    """How bricks are bundled, and what they lie on."""
+
     type: LayoutType
     subvolumes: Count
     replica: Count = 1
     data: Count = 1
     redundancy: Annotated[int, Field(strict=True, ge=0)] = 0
     backing: Label
-    options: tuple[tuple[str, str], ...] = ()
 
     @property
     def subvolume_size(self) -> int:
@@ -48,7 +57,7 @@ class Layout(SpecModel):
 
     @property
     def bricks(self) -> int:
-        """Bricks of the volume."""
+        """How many they are; of a tiered volume those of one tier."""
         return self.subvolumes * self.subvolume_size
 
     @property
@@ -64,6 +73,39 @@ class Layout(SpecModel):
     def stored_per_byte(self) -> float:
         """Bytes on bricks for each byte of a file."""
         return self.replica * (self.data + self.redundancy) / self.data
+
+
+class Layout(Bricks):
+    """How bricks become a volume; its name is no part of a cell's identity, and options are sorted by name.
+
+    Of a tiered volume the layout's own bricks are the cold tier, and `hot` the tier before them.
+    """
+
+    name: Label
+    options: tuple[tuple[str, str], ...] = ()
+    hot: Bricks | None = None
+
+    @property
+    def tiers(self) -> tuple[Bricks, ...]:
+        """The bricks in the order in which a volume gets them: its own, then those of its hot tier."""
+        return (self,) if self.hot is None else (self, self.hot)
+
+    @property
+    def all_bricks(self) -> int:
+        """Bricks of the volume, of all tiers."""
+        return sum(tier.bricks for tier in self.tiers)
+
+    @property
+    def words(self) -> str:
+        """For people: ``replicate 3x2 on raid6 + hot 3x2 on nvme``."""
+        hot = "" if self.hot is None else f" + hot {self.hot.geometry} on {self.hot.backing}"
+        return f"{self.type} {self.geometry} on {self.backing}{hot}"
+
+    @model_serializer(mode="wrap")
+    def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        found: dict[str, Any] = dump(self)
+        # a layout without a hot tier has the id that it had before there were any
+        return {key: value for key, value in found.items() if key != "hot" or value is not None}
 
 
 def parse_geometry(layout_type: LayoutType, text: str) -> dict[str, int]:
@@ -92,7 +134,9 @@ class Cell(SpecModel):
     """Layout x access x workload x workers: one thing to run, any number of times.
 
     `file_size_bytes` as it is written, `nominal_file_size_bytes` what a scaled file stands for; workers over all
-    clients; a record size of None leaves it to the tool; without `runtime_s` it ends when the files are done.
+    clients; a record size of None leaves it to the tool; without `runtime_s` it ends when the files are done; `mounts`
+    of the volume on each client, over which workers are spread, whichever mount the files were made through.
+    `rate_bytes_per_s` is of each worker, as it is run; None where each is as fast as it can.
     """
 
     layout: Layout
@@ -107,20 +151,22 @@ class Cell(SpecModel):
     model: ScaleModel
     options: tuple[str, ...] = ()
     runtime_s: Annotated[float, Field(gt=0)] | None = None
+    mounts: Mounts = 1
+    rate_bytes_per_s: Annotated[float, Field(gt=0)] | None = None
 
     @model_serializer(mode="wrap")
     def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         found: dict[str, Any] = dump(self)
-        # a cell that ends by size has the id that it had before there was a runtime
-        return {key: value for key, value in found.items() if key != "runtime_s" or value is not None}
+        return {key: value for key, value in found.items() if key not in _LATER or value != _LATER[key]}
 
     @property
     def slug(self) -> str:
         """For people: ``iozone-write-4gib-disperse-12x4+2-jbod-native-w48``."""
         geometry = self.layout.geometry.replace("(", "").replace(")", "")
         size = format_size(self.nominal_file_size_bytes).replace(" ", "").lower()
-        parts = [self.tool, self.operation, size, self.layout.type, geometry, self.layout.backing, self.access]
-        return "-".join([*parts, f"w{self.workers}"])
+        hot = [f"hot-{tier.geometry}-{tier.backing}" for tier in self.layout.tiers[1:]]
+        parts = [self.tool, self.operation, size, self.layout.type, geometry, self.layout.backing, *hot, self.access]
+        return "-".join([*parts, f"w{self.workers}", *([f"m{self.mounts}"] if self.mounts > 1 else [])])
 
     @property
     def id(self) -> str:
@@ -203,23 +249,45 @@ def _amount(name: str, value: float | None) -> str:
 
 def layout_problem(layout: Layout, cluster: Cluster) -> str | None:
     """Why a cluster has no room for a layout; None where it has."""
-    if layout.backing not in cluster.backings:
-        return f"{cluster.name} has no backing {layout.backing!r}, it has {', '.join(cluster.backings)}"
-    servers, roots = len(cluster.servers), len(cluster.backing(layout.backing).bricks)
-    if layout.subvolume_size > servers:
-        needed = layout.subvolume_size
-        return f"a subvolume of {layout.geometry} needs {needed} distinct servers, {cluster.name} has {servers}"
-    if layout.bricks > servers * roots:
-        room = f"{servers} servers x {roots}"
-        return f"{layout.geometry} needs {layout.bricks} bricks, backing {layout.backing!r} has {room}"
+    if layout.hot is not None and layout.hot.backing == layout.backing:
+        return f"its hot tier needs a backing of its own, found {layout.backing!r} for both tiers"
+    servers = len(cluster.servers)
+    for tier in layout.tiers:
+        if tier.backing not in cluster.backings:
+            return f"{cluster.name} has no backing {tier.backing!r}, it has {', '.join(cluster.backings)}"
+        roots = len(cluster.backing(tier.backing).bricks)
+        if tier.subvolume_size > servers:
+            needed = tier.subvolume_size
+            return f"a subvolume of {tier.geometry} needs {needed} distinct servers, {cluster.name} has {servers}"
+        if tier.bricks > servers * roots:
+            room = f"{servers} servers x {roots}"
+            return f"{tier.geometry} needs {tier.bricks} bricks, backing {tier.backing!r} has {room}"
+    return None
+
+
+TIERED = ((3, 7), (6,))
+"""From the first of these releases of GlusterFS, and before the second, volumes can have a hot tier."""
+
+
+def release_problem(layout: Layout, release: str) -> str | None:
+    """Why a GlusterFS release cannot have a layout; None where it can, or where the release says no number."""
+    numbers = tuple(map(int, re.findall(r"\d+", release)))
+    if layout.hot is not None and numbers and not TIERED[0] <= numbers < TIERED[1]:
+        return f"GlusterFS {release} has no hot tiers: 3.7 to 5 have"
     return None
 
 
 def place_bricks(layout: Layout, cluster: Cluster) -> list[tuple[Host, str]]:
-    """Server and file system of each brick, in the order of creation; `SpecError` when the cluster has no room."""
+    """Server and file system of each brick, in the order of creation, those of a hot tier last.
+
+    Raises `SpecError` when the cluster has no room.
+    """
     found = layout_problem(layout, cluster)
     if found is not None:
         raise SpecError(f"layout {layout.name!r}: {found}")
-    # round the servers disk by disk: bricks of a subvolume, which follow each other, lie on distinct servers
-    places = [(server, root) for root in cluster.backings[layout.backing].bricks for server in cluster.servers]
-    return places[: layout.bricks]
+    places: list[tuple[Host, str]] = []
+    for tier in layout.tiers:
+        # round the servers disk by disk: bricks of a subvolume, which follow each other, lie on distinct servers
+        each = ((server, root) for root in cluster.backings[tier.backing].bricks for server in cluster.servers)
+        places += itertools.islice(each, tier.bricks)
+    return places

@@ -109,7 +109,8 @@ class Cells(SpecModel):
     """Selectors of cells; a list is several, and what is left out is any or the claim's own; of workers, the best.
 
     All but layout and size match what is equal in the samples table. ``options``: all those of the volume, as
-    ``name=value; name=value``, and "" for none; ``release``: of GlusterFS.
+    ``name=value; name=value``, and "" for none; ``release``: of GlusterFS; ``hot``: geometry of the hot tier, and none
+    where it is left out.
     """
 
     layout: Axis[Name] | None = None
@@ -118,11 +119,13 @@ class Cells(SpecModel):
     operation: Axis[Name] | None = None
     size: Axis[Size] | None = None
     workers: Axis[Workers] | None = None
+    mounts: Axis[Workers] | None = None
     record_size: Axis[Size] | None = None
     clients: Axis[Workers] | None = None
     runtime: Axis[Duration] | None = None
     files_per_worker: Axis[Workers] | None = None
     options: Axis[Annotated[str, Field(max_length=1000)]] | None = None
+    hot: Axis[Annotated[str, Field(max_length=20)]] | None = None
     release: Axis[Annotated[str, Field(min_length=1, max_length=60)]] | None = None
 
 

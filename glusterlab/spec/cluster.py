@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -82,7 +82,7 @@ REAL_HARDWARE = ScaleModel(name="real")
 """The model of a cluster that is what it is."""
 
 
-MountOption = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*(=[A-Za-z0-9._:/-]+)?$", max_length=200)]
+MountOption = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*(=[A-Za-z0-9._:/-]+)?$", max_length=200)]
 
 
 class ScaleParameters(SpecModel):
@@ -143,6 +143,8 @@ class Hardware(SpecModel):
     disk_read: Rate = Field(description="sequential read rate of one disk")
     array_write: Rate | None = Field(default=None, description="sequential write rate of one RAID array")
     array_read: Rate | None = Field(default=None, description="sequential read rate of one RAID array")
+    nvme_write: Rate | None = Field(default=None, description="sequential write rate of one NVMe drive")
+    nvme_read: Rate | None = Field(default=None, description="sequential read rate of one NVMe drive")
     server_link: Rate = Field(description="network rate of one server, each way")
     client_link: Rate = Field(description="network rate of one client, each way")
     disk_model: Text | None = None
@@ -247,6 +249,32 @@ class Telemetry(SpecModel):
         return value
 
 
+Served = Literal["nfs3", "nfs4", "smb"]
+"""Accesses by a server of their own on each server, and a client in the kernel."""
+
+SERVED: tuple[Served, ...] = get_args(Served)
+
+
+class AccessSettings(SpecModel):
+    """How clients mount volumes by NFS or SMB."""
+
+    options: tuple[MountOption, ...] = Field(default=(), description="of the mount, beside the suite's own or instead")
+    addresses: dict[HostName, Address] = Field(
+        default={}, description="by server, what clients mount from, such as a VIP; default: the server's address"
+    )
+
+
+class Existing(SpecModel):
+    """A directory that the operator mounted on all clients, of any file system: what access ``existing`` measures."""
+
+    path: HostPath = Field(description="the suite works in PATH/glusterlab, which it makes, marks and removes")
+
+    @property
+    def work(self) -> str:
+        """The suite's own directory in it."""
+        return f"{self.path}/glusterlab"
+
+
 class TestbedMark(SpecModel):
     """Present when the cluster is a scale model on one machine."""
 
@@ -263,16 +291,18 @@ class Cluster(SpecModel):
     name: Label
     description: Text | None = None
     ssh: Ssh = Ssh()
-    servers: tuple[Host, ...] = Field(min_length=1)
+    servers: tuple[Host, ...] = Field(description="none where only 'existing' is measured, and its servers are closed")
     clients: tuple[Host, ...] = Field(min_length=1)
     hardware: Hardware
     server_models: dict[Label, ServerModel] = Field(default={})
-    backings: dict[Label, Backing] = Field(min_length=1)
+    backings: dict[Label, Backing] = Field(description="none where only 'existing' is measured: no volume is made then")
     work_dir: HostPath = Field(default="/var/tmp/glusterlab", description="on every host; the suite makes and marks it")
     mount_root: HostPath = Field(default="/mnt/glusterlab", description="on clients; a volume is mounted below it")
     mount_options: tuple[MountOption, ...] = Field(
         default=(), description="of the native client, such as entry-timeout=10; the suite adds the other servers"
     )
+    access: dict[Served, AccessSettings] = Field(default={}, description="of NFS and SMB, where it is not as usual")
+    existing: Existing | None = None
     shared_dir: HostPath | None = Field(default=None, description="seen by all clients, off the volume under test")
     smallfile: SmallfileSource | None = None
     telemetry: Telemetry = Telemetry()
@@ -289,6 +319,9 @@ class Cluster(SpecModel):
         return self
 
     def _check_hosts(self) -> None:
+        for key in ("servers", "backings"):
+            if not getattr(self, key) and (self.existing is None or self.backings):
+                raise problem("expected at least one, found none: only 'existing' needs none", key)
         names: dict[str, str] = {}
         addresses: dict[str, str] = {}
         for group, hosts in (("servers", self.servers), ("clients", self.clients)):
@@ -298,6 +331,10 @@ class Cluster(SpecModel):
                 if other := addresses.get(host.address):
                     raise problem(f"expected an address of its own, found that of {other!r}", group, n, "address")
                 names[host.name], addresses[host.address] = group, host.name
+
+        for access, settings in self.access.items():
+            for name in settings.addresses.keys() - {server.name for server in self.servers}:
+                raise problem(f"expected a server of the cluster, found {name!r}", "access", access, "addresses")
 
     def _check_devices(self) -> None:
         servers = {server.name for server in self.servers}
@@ -315,8 +352,11 @@ class Cluster(SpecModel):
 
     def _check_backings(self) -> None:
         places: dict[str, str] = {}
-        for key in ("work_dir", "mount_root", "shared_dir"):
-            if (path := getattr(self, key)) is not None:
+        named = {key: getattr(self, key) for key in ("work_dir", "mount_root", "shared_dir")}
+        if self.existing is not None:
+            named["existing"] = self.existing.path
+        for key, path in named.items():
+            if path is not None:
                 _apart(path, places, "a directory apart from {}", key)
                 places[key] = path
         for name, backing in self.backings.items():
@@ -338,6 +378,11 @@ class Cluster(SpecModel):
     def hosts(self) -> tuple[Host, ...]:
         """Servers, then clients."""
         return self.servers + self.clients
+
+    @property
+    def work_places(self) -> tuple[str, ...]:
+        """Directories that nothing but the suite's processes works in; where volumes are mounted comes first."""
+        return (self.mount_root, self.work_dir, *([] if self.existing is None else [self.existing.work]))
 
     @property
     def is_testbed(self) -> bool:

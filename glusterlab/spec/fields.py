@@ -1,7 +1,5 @@
 """Field types that the specification models share: sizes, rates, times, names, paths on hosts, and axes."""
 
-from __future__ import annotations
-
 import difflib
 import math
 import re

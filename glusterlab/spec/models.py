@@ -1,7 +1,5 @@
 """What scale models may not speak of (``models.yaml``), from what they have and lack and not from results."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """A study: one document whose experiments are reproduced, as the folder ``raw/published/<study>/`` describes it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 

@@ -1,7 +1,5 @@
 """Reads specification files, and names what is wrong in them by file, line and key."""
 
-from __future__ import annotations
-
 import io
 import types
 from collections.abc import Callable

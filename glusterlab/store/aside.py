@@ -3,14 +3,12 @@
 The manifest names each file where it lies; a run that was killed between the two leaves that to the next one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 from glusterlab.errors import RawStoreError
-from glusterlab.store.files import sync, write_atomically, write_error
+from glusterlab.store.files import sync, write_atomically, writing
 from glusterlab.store.manifest import MANIFEST, Manifest
 
 CELLS = "cells"
@@ -29,8 +27,7 @@ class Moved:
 def settle(folder: Path) -> None:
     """Let the manifest of a locked campaign name the files of moved cells where they lie."""
     digests = Manifest.read(folder).digests
-    moved = moved_files(folder, digests)
-    if moved:
+    if moved := moved_files(folder, digests):
         text = Manifest({moved.get(name, name): digest for name, digest in digests.items()}).text
         write_atomically(folder / MANIFEST, text)
 
@@ -56,8 +53,18 @@ def agree(folder: Path, wanted: Set[str]) -> Moved:
     settle(folder)
     away = [cell for cell in _cells(folder / CELLS) if cell not in wanted]
     back = [cell for cell in _cells(folder / ASIDE) if cell in wanted]
-    for source, target, cells in ((CELLS, ASIDE, away), (ASIDE, CELLS, back)):
-        _move(folder / source, folder / target, cells)
+    for source, target, cells in ((folder / CELLS, folder / ASIDE, away), (folder / ASIDE, folder / CELLS, back)):
+        if not cells:
+            continue
+        with writing(target):
+            target.mkdir(exist_ok=True)
+            for cell in cells:
+                if (target / cell).exists():
+                    message = f"{target / cell}: is there already, and so is {source / cell}; move one of them away"
+                    raise RawStoreError(message, path=target / cell)
+                (source / cell).rename(target / cell)
+            sync(source)
+            sync(target)
     if away or back:
         settle(folder)
     return Moved(tuple(away), tuple(back))
@@ -65,19 +72,3 @@ def agree(folder: Path, wanted: Set[str]) -> Moved:
 
 def _cells(place: Path) -> list[str]:
     return sorted(path.name for path in place.iterdir() if path.is_dir()) if place.is_dir() else []
-
-
-def _move(source: Path, target: Path, cells: list[str]) -> None:
-    if not cells:
-        return
-    try:
-        target.mkdir(exist_ok=True)
-        for cell in cells:
-            if (target / cell).exists():
-                message = f"{target / cell}: is there already, and so is {source / cell}; move one of them away"
-                raise RawStoreError(message, path=target / cell)
-            (source / cell).rename(target / cell)
-        sync(source)
-        sync(target)
-    except OSError as error:
-        raise write_error(target, error) from error

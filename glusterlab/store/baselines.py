@@ -1,17 +1,13 @@
 """Which baseline belongs to a campaign. Nothing here needs pandas: an unchanged `reproduce` asks it, too."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from glusterlab.errors import GlusterlabError
+from glusterlab.spec.cluster import Cluster
 from glusterlab.spec.yaml import load_cluster
 from glusterlab.store.campaign import RawStore, is_baseline
-
-if TYPE_CHECKING:
-    from glusterlab.spec.cluster import Cluster
 
 _STATED = ("disk_write", "disk_read", "array_write", "array_read", "server_link", "client_link", "notes")
 """Keys of ``hardware`` that a baseline replaces: on real hardware they may have been corrected after it."""
@@ -73,21 +69,16 @@ def search_baseline(raw: Path, cluster: Cluster) -> Search:
     return Search(path, models, tuple(refused))
 
 
-def alike(one: Cluster, other: Cluster) -> bool:
-    """Whether two cluster files describe the same hardware: the same hosts, links, backings and scale models.
+def differences(there: Cluster, here: Cluster) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """In what two cluster files describe other hardware, and in which of its scale models.
 
     What a baseline replaces may differ on real hardware. On a testbed it makes the disks and links what they are.
     """
-    return differences(one, other) == ((), ())
-
-
-def differences(there: Cluster, here: Cluster) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """In what two cluster files describe other hardware, and in which of its scale models."""
     one, other = _facts(there), _facts(here)
     models = [each.pop("scale_models") for each in (one, other)]
     names = [name for name in {**models[0], **models[1]} if models[0].get(name) != models[1].get(name)]
     facts = tuple(name for name in other if one.get(name) != other[name])
-    words = [(name, *(_model(each, name) for each in models)) for name in names]
+    words = ((name, *(_model(each, name) for each in models)) for name in names)
     return facts, tuple(f"scale_models.{name}: {theirs} there, {ours} here" for name, theirs, ours in words)
 
 

@@ -12,10 +12,11 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from glusterlab.errors import RawStoreError
 from glusterlab.rawfile import open_raw, read_raw
+from glusterlab.spec.cell import Cell
 from glusterlab.spec.fields import suggest
 from glusterlab.store import aside, digests
 from glusterlab.store.files import (
@@ -27,13 +28,11 @@ from glusterlab.store.files import (
     sync_below,
     write_atomically,
     write_error,
+    writing,
 )
 from glusterlab.store.journal import Journal
 from glusterlab.store.manifest import LOCK, UNLISTED, Manifest, list_files
 from glusterlab.store.sample import Sample, SampleWriter, Window, read_cell
-
-if TYPE_CHECKING:
-    from glusterlab.spec.cell import Cell
 
 __all__ = ["RawStore", "Sample", "SampleWriter", "Window", "appear", "is_baseline", "refuse_occupied", "work_folder"]
 
@@ -52,24 +51,13 @@ def refuse_occupied(path: Path) -> None:
     """Refuse a folder that holds more than what the manifest does not list."""
     if path.exists() and any(entry.name not in UNLISTED for entry in path.iterdir()):
         advice = "choose another name for the campaign, or move that folder away"
-        raise RawStoreError(
-            f"{path}: expected no such folder, found one with files in it; {advice}", path=path, exit_code=2
-        )
-
-
-def _begin(folder: Path, specifications: Mapping[str, str], environment: Mapping[str, object]) -> None:
-    try:
-        (folder / "cells").mkdir(parents=True)
-    except OSError as error:
-        raise write_error(folder, error) from error
-    for name, text in specifications.items():
-        write_atomically(folder / name, text)
-    write_atomically(folder / "environment.json", dump_json({"schema_version": SCHEMA_VERSION, **environment}))
+        message = f"{path}: expected no such folder, found one with files in it; {advice}"
+        raise RawStoreError(message, path=path, exit_code=2)
 
 
 def appear(partial: Path, path: Path) -> None:
     """Give a folder its name, and what lies there that the manifest does not list."""
-    try:
+    with writing(path):
         with _held(path.parent):
             if path.exists():
                 for name in UNLISTED & {entry.name for entry in path.iterdir()}:
@@ -77,8 +65,6 @@ def appear(partial: Path, path: Path) -> None:
                 path.rmdir()
             partial.rename(path)
         sync(path.parent)
-    except OSError as error:
-        raise write_error(path, error) from error
 
 
 @contextmanager
@@ -108,24 +94,21 @@ def work_folder(path: Path, suffix: str, *, goes_on: bool = False) -> Iterator[P
     not the suite's, or another process has it.
     """
     work = path.with_name(f".{path.name}.{suffix}")
-    try:
+    with writing(work):
         work.mkdir(parents=True, exist_ok=True)
         marked = (work / MARK).is_file() and not (work / MARK).is_symlink()
         if work.is_symlink() or not (marked or {entry.name for entry in work.iterdir()} <= {".lock"}):
             advice = "move it away, or delete it if nobody needs what is in it"
             raise RawStoreError(f"{work}: was not made by glusterlab (no file {MARK} in it): {advice}", path=work)
         (work / MARK).touch()
-    except OSError as error:
-        raise write_error(work, error) from error
     with RawStore(work).lock():
-        ended = False
         try:
             if not goes_on:
                 _empty(work)
             yield work
-            ended = True
+            goes_on = False
         finally:
-            if ended or not goes_on:
+            if not goes_on:
                 _empty(work)
                 shutil.rmtree(work, ignore_errors=True)
 
@@ -139,7 +122,6 @@ def _empty(folder: Path) -> None:
 
 
 _SAMPLE_DIR = re.compile(r"sample-(\d{2,})")
-_PARTIAL_GLOB = "cells/*/.sample-*.partial"
 
 
 class RawStore:
@@ -161,12 +143,9 @@ class RawStore:
         cls, path: Path, *, campaign_yaml: str, cluster_yaml: str, environment: Mapping[str, object]
     ) -> RawStore:
         """Start a campaign's folder; it appears with all of its first files at once, where nothing was."""
-        refuse_occupied(path)
-        with work_folder(path, "partial") as work:
-            partial = work / path.name
-            _begin(partial, {"campaign.yaml": campaign_yaml, "cluster.yaml": cluster_yaml}, environment)
-            list_files(partial, [file for file in partial.iterdir() if file.is_file()])
-            appear(partial, path)
+        texts = {"campaign.yaml": campaign_yaml, "cluster.yaml": cluster_yaml}
+        with cls.whole(path, specifications=texts, environment=environment):
+            pass
         return cls(path)
 
     @classmethod
@@ -183,7 +162,12 @@ class RawStore:
         with work_folder(path, "import") as work:
             store = cls(work / path.name)
             store.appears_whole = True
-            _begin(store.path, specifications, environment)
+            with writing(store.path):
+                (store.path / "cells").mkdir(parents=True)
+            for name, text in specifications.items():
+                write_atomically(store.path / name, text)
+            environment_json = dump_json({"schema_version": SCHEMA_VERSION, **environment})
+            write_atomically(store.path / "environment.json", environment_json)
             yield store
             list_files(store.path, [store.path])
             sync_below(store.path)
@@ -201,9 +185,8 @@ class RawStore:
         except (FileNotFoundError, NotADirectoryError) as error:
             near = suggest(path.name, [each.parent.name for each in path.parent.glob("*/campaign.yaml")], listed=False)
             message = f"{path}: expected a campaign's folder with a campaign.yaml, found none{near}"
-            raise RawStoreError(
-                f"{message}; `glusterlab run` and `glusterlab import` make one below raw/", path=path, exit_code=2
-            ) from error
+            message = f"{message}; `glusterlab run` and `glusterlab import` make one below raw/"
+            raise RawStoreError(message, path=path, exit_code=2) from error
         except OSError as error:
             raise RawStoreError(f"{error.filename}: cannot be read: {error.strerror}", path=path) from error
         store = cls(path)
@@ -217,7 +200,7 @@ class RawStore:
         self.files, self.wrong = digests.examine(self.path, makes_folder=True)
         lost = {name for name, what in self.wrong.items() if what == digests.LOST and name.startswith("cells/")}
         if not all(damaged and (name.count("/") > 2 or name in lost) for name in self.wrong):
-            raise digests.damage(self.path, self.wrong)
+            raise RawStoreError(digests.damage_sentence(self.path, self.wrong), path=self.path, exit_code=1)
 
     @property
     def cluster_yaml(self) -> str:
@@ -247,8 +230,7 @@ class RawStore:
         folder = self.path / "cells" / cell.id
         names = {entry.name for entry in folder.glob("sample-*")}
         # a sample that was lost keeps its number, or its digests were those of the next one
-        listed = self.listed
-        names |= {name.split("/")[2] for name in listed if name.startswith(f"cells/{cell.id}/")}
+        names |= {name.split("/")[2] for name in self.listed if name.startswith(f"cells/{cell.id}/")}
         numbers = [int(match[1]) for name in names if (match := _SAMPLE_DIR.fullmatch(name))]
         writer = SampleWriter(self, cell, max(numbers, default=0) + 1, place)
         try:
@@ -271,15 +253,14 @@ class RawStore:
     def recover(self) -> list[Path]:
         """Remove partial samples, list complete ones that a killed run did not; call it with the lock held."""
         aside.settle(self.path)
-        partial = sorted(self.path.glob(_PARTIAL_GLOB))
+        partial = sorted(self.path.glob("cells/*/.sample-*.partial"))
         for folder in partial:
             shutil.rmtree(folder)
         for temporary in [*self.path.glob(".*.tmp"), *self.path.glob("cells/*/.*.tmp")]:
             temporary.unlink()
-        listed = Manifest.read(self.path).digests
         stored = [*self.path.glob("cells/*/sample-*/sample.json"), *self.path.glob("cells/*/cell.json")]
-        new = [path for path in stored if path.relative_to(self.path).as_posix() not in listed]
-        if new:
+        listed = self.listed
+        if new := [path for path in stored if path.relative_to(self.path).as_posix() not in listed]:
             list_files(self.path, [path.parent if path.name == "sample.json" else path for path in new])
         return partial
 

@@ -6,8 +6,6 @@ depend on their raw files and on those that belong to no cell (campaign.yaml, cl
 Only the standard library is imported: a run of `reproduce` with nothing to do spends its time here.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json
@@ -26,14 +24,11 @@ from glusterlab.rawfile import read_raw
 from glusterlab.store.aside import moved_files
 from glusterlab.store.evidence import ARCHIVE, archive_of
 from glusterlab.store.evidence import digests as member_digests
-from glusterlab.store.files import file_digest, is_locked, write_atomically
+from glusterlab.store.files import file_digest, is_locked, reading, write_atomically
 from glusterlab.store.manifest import CHANGING, LOCK, MANIFEST, SIGNATURE, Manifest
 
-PARAMETERS_TAG = "parameters"
-"""Tag of the cell that papermill puts the parameters after."""
-
-READS = "reads"
-"""The parameter by which a notebook says which tools' samples it reads; without it, it reads all."""
+PARAMETERS_TAG = "parameters"  # tag of the cell that papermill puts the parameters after
+READS = "reads"  # the parameter by which a notebook says which tools' samples it reads; without it, it reads all
 
 CAMPAIGNS = "campaigns"
 """The parameter by which a notebook names the campaigns that it holds together, the one that it runs for first."""
@@ -67,16 +62,13 @@ def files_below(folder: Path, above: tuple[str, ...] = ()) -> Iterator[Path]:
     real = os.path.realpath(folder)
     if real in above or not folder.is_dir():
         return
-    try:
+    with reading(folder):
         found = sorted(folder.iterdir())
-    except OSError as error:
-        raise RawStoreError(f"{folder}: cannot be read: {error.strerror}", path=folder) from error
     for path in found:
-        if path.name.startswith(".") or path.name == "__pycache__":
-            continue
-        if path.is_dir():
+        hidden = path.name.startswith(".") or path.name == "__pycache__"
+        if path.is_dir() and not hidden:
             yield from files_below(path, (*above, real))
-        elif path.is_file():
+        elif path.is_file() and not hidden:
             yield path
 
 
@@ -127,8 +119,7 @@ class NotebookSource:
 
     def refuse_unknown(self, parameters: Iterable[str]) -> None:
         """Refuse parameters that the notebook does not have: papermill would only log a warning."""
-        unknown = [name for name in parameters if name not in self.parameters]
-        if unknown:
+        if unknown := [name for name in parameters if name not in self.parameters]:
             there = f"it has {', '.join(self.parameters)}" if self.parameters else "it has none"
             raise ReproduceError(
                 f"{self.path.name} has no parameter {', '.join(unknown)} ({there}); a parameter is a line "
@@ -146,14 +137,13 @@ def _assigned(path: Path, source: str) -> dict[str, str | None]:
     try:
         statements = ast.parse(source).body
     except (SyntaxError, ValueError) as error:
-        raise ReproduceError(
-            f"{path.name}: the cell tagged '{PARAMETERS_TAG}' is not plain Python: {error}", notebook=path.stem
-        ) from error
+        message = f"{path.name}: the cell tagged '{PARAMETERS_TAG}' is not plain Python: {error}"
+        raise ReproduceError(message, notebook=path.stem) from error
     values: dict[str, str | None] = {}
     for statement in statements:
         if isinstance(statement, ast.AnnAssign | ast.Assign):
             targets = [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets
-            value = statement.value.value if isinstance(statement.value, ast.Constant) else None
+            value = getattr(statement.value, "value", None)
             text = value if isinstance(value, str) else None
             values |= {target.id: text for target in targets if isinstance(target, ast.Name)}
     return values
@@ -236,10 +226,9 @@ def every_byte() -> Iterator[None]:
 
 def read_seen(path: Path) -> dict[str, Any]:
     """What is remembered of files that were hashed; nothing where every byte is to be hashed."""
-    try:
-        found = {} if _every_byte else json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        found = {}
+    found = None
+    with suppress(OSError, ValueError):
+        found = None if _every_byte else json.loads(path.read_bytes())
     return found if isinstance(found, dict) else {}
 
 
@@ -247,13 +236,9 @@ def check_raw(raw: Path) -> Signatures:
     """Signatures of a campaign's files, after a check that they are those of its manifest; else RawStoreError."""
     signatures, wrong = examine(raw)
     if wrong:
-        raise damage(raw, wrong)
+        # it was examined, and falls short
+        raise RawStoreError(damage_sentence(raw, wrong), path=raw, exit_code=1)
     return signatures
-
-
-def damage(raw: Path, wrong: Mapping[str, str]) -> RawStoreError:
-    """The error of a campaign that is not as its manifest has it: that is what was examined."""
-    return RawStoreError(damage_sentence(raw, wrong), path=raw, exit_code=1)
 
 
 def damage_sentence(raw: Path, wrong: Mapping[str, str]) -> str:
@@ -305,8 +290,7 @@ def compare_raw(raw: Path, known: Signatures) -> tuple[Signatures, dict[str, str
     states = file_states(raw)
     if {name: str(signature).rpartition(" ")[0] for name, signature in known.items()} == states:
         return known, {}
-    listed = Manifest.read(raw).digests
-    if not listed:
+    if not (listed := Manifest.read(raw).digests):
         message = f"{raw / MANIFEST}: expected a list of all files, found none; restore it from a copy"
         raise RawStoreError(message, path=raw / MANIFEST)
     moved = moved_files(raw, listed)
@@ -318,8 +302,7 @@ def compare_raw(raw: Path, known: Signatures) -> tuple[Signatures, dict[str, str
     signatures: Signatures = {MANIFEST: f"{states.get(MANIFEST)} listed"}
     wrong: dict[str, str] = {}
     for file, words in of_file.items():
-        state = states.get(file) or file_state(f"{raw}/{file}")
-        if state is None:
+        if (state := states.get(file) or file_state(f"{raw}/{file}")) is None:
             wrong[file] = LOST
         elif file in words:
             signatures[file] = f"{state} {words[file]}"

@@ -4,11 +4,10 @@ The manifest lists its members as if they lay beside it, and not the archive: he
 `pack` writes them, so that the members' names and bytes determine it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import lzma
 import os
+import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -18,16 +17,14 @@ from typing import BinaryIO
 
 from glusterlab.errors import ParseError, RawStoreError
 from glusterlab.rawfile import open_raw
-from glusterlab.store.files import refuse_links, write_error
+from glusterlab.store.files import reading, refuse_links, writing
 
 ARCHIVE = "evidence.tar.xz"
 
-MAX_OUTPUTS = 3
-"""Files of a tool's own that lie beside the archive; more of them, as baselines have, are packed, too."""
+MAX_OUTPUTS = 3  # files of a tool's own that lie beside the archive; more of them, as baselines have, are packed, too
 
 MAX_MEMBERS = 10_000
-MAX_BYTES = 512 << 20
-"""Unpacked; a sample with more evidence keeps it as plain files."""
+MAX_BYTES = 512 << 20  # unpacked; a sample with more evidence keeps it as plain files
 
 _MEMORY = 64 << 20
 _SMALL = 1 << 20
@@ -52,16 +49,18 @@ def pack(folder: Path) -> None:
     outputs = {name for name in files if name.startswith("workload/")} - _SUITES_OWN
     plain = {"sample.json"} | (outputs if len(outputs) <= MAX_OUTPUTS else set())
     packed = {name: path for name, path in sorted(files.items()) if name not in plain}
-    too_much = (
-        len(packed) > MAX_MEMBERS or sum(path.stat().st_size + 2 * _BLOCK for path in packed.values()) > MAX_BYTES
-    )
-    if not packed or too_much:
+    size = sum(path.stat().st_size + 2 * _BLOCK for path in packed.values())
+    if not 0 < len(packed) <= MAX_MEMBERS or size > MAX_BYTES:
         return
     temporary = archive.with_name(f".{ARCHIVE}.tmp")
-    try:
+    with writing(archive):
         with lzma.open(temporary, "wb", preset=6) as file:
             for name, path in packed.items():
-                _write_member(file, name, path)
+                size = path.stat().st_size
+                file.write(_header(name, size))
+                with open_raw(path) as member:
+                    shutil.copyfileobj(member, file, _PIECE)
+                file.write(bytes(-size % _BLOCK))
             file.write(bytes(2 * _BLOCK))
         temporary.replace(archive)
         for path in packed.values():
@@ -69,17 +68,6 @@ def pack(folder: Path) -> None:
         for path in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
             with suppress(OSError):  # it holds plain files
                 path.rmdir()
-    except OSError as error:
-        raise write_error(archive, error) from error
-
-
-def _write_member(file: lzma.LZMAFile, name: str, path: Path) -> None:
-    size = path.stat().st_size
-    file.write(_header(name, size))
-    with open_raw(path) as member:
-        while piece := member.read(_PIECE):
-            file.write(piece)
-    file.write(bytes(-size % _BLOCK))
 
 
 def _header(name: str, size: int) -> bytes:
@@ -122,10 +110,8 @@ class _Unpacker:
 def members(archive: Path) -> Iterator[tuple[str, Iterable[bytes]]]:
     """Names and contents of an archive's members, in order; RawStoreError when `pack` would not write it so."""
     try:
-        with open_raw(archive) as file:
+        with reading(archive), open_raw(archive) as file:
             yield from _members(archive, _Unpacker(file))
-    except OSError as error:
-        raise RawStoreError(f"{archive}: cannot be read: {error.strerror}", path=archive) from error
     except EOFError as error:
         raise _refused(archive, "it is cut off") from error
     except (lzma.LZMAError, tarfile.TarError, ValueError) as error:
@@ -191,8 +177,7 @@ def unpack(source: Path, target: Path, below: str | tuple[str, ...] = "") -> dic
             archive = Path(place, ARCHIVE)
             for name, content in members(archive):
                 if name.startswith(below):
-                    digest = _write(archive, here / name, content)
-                    found[(here / name).relative_to(target).as_posix()] = digest
+                    found[(here / name).relative_to(target).as_posix()] = _write(archive, here / name, content)
     return found
 
 

@@ -1,7 +1,5 @@
 """Files of the raw store: JSON with a schema version, and writing that leaves either the whole file or none."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json
@@ -9,7 +7,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +42,19 @@ def refuse_links(folder: Path) -> None:
         raise RawStoreError(f"{path}: {message}", path=path)
 
 
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal; RawStoreError when it cannot be read."""
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Make a RawStoreError of what cannot be read."""
     try:
-        with open_raw(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        yield
     except OSError as error:
         raise RawStoreError(f"{path}: cannot be read: {error.strerror}", path=path) from error
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal; RawStoreError when it cannot be read."""
+    with reading(path), open_raw(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def dump_json(data: object) -> str:
@@ -61,9 +65,8 @@ def dump_json(data: object) -> str:
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object; RawStoreError when it cannot be read, or has a newer schema_version, or none."""
     try:
-        data = json.loads(read_raw(path), object_pairs_hook=unique_keys)
-    except OSError as error:
-        raise RawStoreError(f"{path}: cannot be read: {error.strerror}", path=path) from error
+        with reading(path):
+            data = json.loads(read_raw(path), object_pairs_hook=unique_keys)
     except (ValueError, RecursionError, ParseError) as error:
         message = f"{path}: expected JSON, found damage: {error}; restore the file from a copy"
         raise RawStoreError(message, path=path) from error
@@ -71,10 +74,8 @@ def read_json(path: Path) -> dict[str, Any]:
     if type(version) is not int:
         raise RawStoreError(f"{path}: expected a JSON object with a schema_version, found none", path=path)
     if version > SCHEMA_VERSION:
-        message = (
-            f"{path}: expected schema_version {SCHEMA_VERSION} at most, found {version}; install a newer glusterlab"
-        )
-        raise RawStoreError(message, path=path, schema_version=version)
+        message = f"expected schema_version {SCHEMA_VERSION} at most, found {version}; install a newer glusterlab"
+        raise RawStoreError(f"{path}: {message}", path=path, schema_version=version)
     return dict(data)
 
 
@@ -102,6 +103,15 @@ def write_error(path: Path, error: OSError) -> RawStoreError:
     advice = "make room there" if is_full else "see to the folder's owner, mode and file system"
     message = f"{path}: cannot be written: {error.strerror}; {advice}, then run the same command again"
     return RawStoreError(message, path=path, errno=error.errno)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Make the `write_error` of what cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise write_error(path, error) from error
 
 
 def lock_file(path: Path, refuse: Callable[[str], GlusterlabError]) -> int:

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-
-from pydantic import BaseModel, ConfigDict
+from typing import Any, Literal
 
 from glusterlab import tools
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
-from glusterlab.store.records import read_record
+from glusterlab.spec.cell import Cell
+from glusterlab.store.records import Stored, read_record
 from glusterlab.tools.base import Measurement
 from glusterlab.tools.document import Document, read_bytes
-from glusterlab.tools.records import WorkerRecord, WorkloadRecord
-
-if TYPE_CHECKING:
-    from glusterlab.spec.cell import Cell
-    from glusterlab.tools.records import Record
+from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
 
 IMPORT_FILE = "import.json"
-_REMEMBERED_BYTES = 4 << 20
-"""A file of up to so many bytes is read once for all of its samples that follow each other."""
+_REMEMBERED_BYTES = 4 << 20  # a file of up to so many bytes is read once for all of its samples that follow each other
 
 
-class _Stored(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ResultKey(_Stored):
+class ResultKey(Stored):
     """Which result of a file: `occurrence` counts, from 1, those that agree in all else."""
 
     run: int
@@ -45,18 +36,12 @@ class ResultKey(_Stored):
         return cls(run=record.run, operation=record.operation, host=record.host, job=record.job, occurrence=occurrence)
 
     def __str__(self) -> str:
-        parts = [self.operation]
-        if self.job:
-            parts.append(f"job {self.job}")
-        if self.host:
-            parts.append(f"host {self.host}")
-        parts.append(f"run {self.run}")
-        if self.occurrence > 1:
-            parts.append(f"no. {self.occurrence}")
-        return ", ".join(parts)
+        job, host = f"job {self.job}" if self.job else "", f"host {self.host}" if self.host else ""
+        occurrence = f"no. {self.occurrence}" if self.occurrence > 1 else ""
+        return ", ".join(filter(None, [self.operation, job, host, f"run {self.run}", occurrence]))
 
 
-class AttachedFile(_Stored):
+class AttachedFile(Stored):
     """A file beside the result: `file` below the sample's folder, `source` below the imported one."""
 
     file: str
@@ -66,7 +51,7 @@ class AttachedFile(_Stored):
     timezone: str | None = None
 
 
-class ImportRecord(_Stored):
+class ImportRecord(Stored):
     """``import.json``: where a sample comes from; `source` and `file` as in `AttachedFile`.
 
     `said`: what path and mapping said of it. `accept_unjudged`: count it without what a judgement needs.
@@ -96,11 +81,12 @@ def read_import(folder: Path) -> ImportRecord:
 def read_all(document: Document, tool: str | None = None) -> tuple[tuple[Record, ...], ParseError | None]:
     """All records of a document, and what ended the reading where it is not whole."""
     found: list[Record] = []
+    damage = None
     try:
         found.extend(tools.read(document, tool))
     except ParseError as error:
-        return tuple(found), error
-    return tuple(found), None
+        damage = error
+    return tuple(found), damage
 
 
 def keyed(records: Sequence[Record]) -> list[tuple[ResultKey, WorkloadRecord]]:
@@ -127,22 +113,21 @@ class _Content:
     @classmethod
     def of(cls, document: Document, tool: str) -> _Content:
         records, damage = read_all(document, tool)
-        found = cls(dict(keyed(records)), {}, {}, damage)
+        found = cls(dict(keyed(records)), defaultdict(list), defaultdict(list), damage)
         for key in found.results:
-            found.keys.setdefault((key.run, key.operation, key.job), []).append(key)
+            found.keys[key.run, key.operation, key.job].append(key)
         for record in records:
             if isinstance(record, WorkerRecord):
-                found.workers.setdefault((record.run, record.operation, record.job), []).append(record)
+                found.workers[record.run, record.operation, record.job].append(record)
         return found
 
     def workers_of(self, key: ResultKey) -> list[WorkerRecord]:
         """Rows of the workers of one result; none where the file has several results that they could belong to."""
         place = (key.run, key.operation, key.job)
-        workers = self.workers.get(place, [])
-        if len(self.keys[place]) == 1:
+        workers, rivals = self.workers[place], self.keys[place]
+        if len(rivals) == 1:
             return workers
-        rivals = [other for other in self.keys[place] if other.host == key.host]
-        if key.host is None or len(rivals) > 1:
+        if key.host is None or sum(other.host == key.host for other in rivals) > 1:
             return []
         return [worker for worker in workers if worker.host == key.host]
 
@@ -158,8 +143,7 @@ def read_result(folder: Path) -> tuple[ImportRecord, WorkloadRecord, list[Worker
     document = Document(Path(imported.file), read_bytes(path)).checked()
     read = _content_again if len(document.data) <= _REMEMBERED_BYTES else _Content.of
     content = read(document, imported.tool)
-    record = content.results.get(imported.result)
-    if record is not None:
+    if (record := content.results.get(imported.result)) is not None:
         return imported, record, content.workers_of(imported.result)
     if content.damage is not None:
         raise ParseError(content.damage.message, file=path, line=content.damage.line)
@@ -170,8 +154,8 @@ def reasons_of(record: WorkloadRecord, *, accept_unjudged: bool) -> tuple[Reason
     """Why a result does not count; nothing when it does."""
     if record.valid:
         return ()
-    numbers = (record.throughput_bytes_per_s, record.operations_per_s, record.files_per_s)
-    if record.valid is None and accept_unjudged and any(number is not None for number in numbers):
+    numbers = {record.throughput_bytes_per_s, record.operations_per_s, record.files_per_s}
+    if record.valid is None and accept_unjudged and numbers != {None}:
         return ()
     if record.reasons:
         return record.reasons

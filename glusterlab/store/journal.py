@@ -3,8 +3,6 @@
 Campaigns from before there was an events.jsonl have such objects in their log.txt.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -20,7 +18,7 @@ from typing import Any, Literal, cast, get_args
 from glusterlab.errors import RawStoreError
 from glusterlab.rawfile import open_raw
 from glusterlab.secrets import redact, redact_all
-from glusterlab.store.files import write_error
+from glusterlab.store.files import reading, writing
 
 LOG = "log.txt"
 EVENTS = "events.jsonl"
@@ -81,14 +79,11 @@ class Journal:
 
     def _append(self, name: str, line: str) -> None:
         path = self._folder / name
-        try:
-            with path.open("ab+", buffering=0) as file:
-                size = file.seek(0, os.SEEK_END)
-                # a full disk may have cut the line before
-                cut = size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
-                file.write((b"\n" if cut else b"") + line.encode("utf-8", "backslashreplace") + b"\n")
-        except OSError as error:
-            raise write_error(path, error) from error
+        with writing(path), path.open("ab+", buffering=0) as file:
+            size = file.seek(0, os.SEEK_END)
+            # a full disk may have cut the line before
+            cut = size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
+            file.write((b"\n" if cut else b"") + line.encode("utf-8", "backslashreplace") + b"\n")
 
 
 class EventReader:
@@ -97,9 +92,8 @@ class EventReader:
     def __init__(self, folder: Path) -> None:
         if not any((folder / name).is_file() for name in (LOG, EVENTS)):
             message = f"{folder}: expected a campaign's {EVENTS} or {LOG}, found neither"
-            raise RawStoreError(
-                f"{message}; `glusterlab run` and `glusterlab import` write them", path=folder, exit_code=2
-            )
+            message = f"{message}; `glusterlab run` and `glusterlab import` write them"
+            raise RawStoreError(message, path=folder, exit_code=2)
         self._folder = folder
         self._offsets: dict[str, int] = {}
         self._damage: Counter[str] = Counter()
@@ -114,11 +108,10 @@ class EventReader:
         if first:
             # the events say again what log.txt says in plain lines, but not its old JSON lines
             yield from self._events(LOG, wanted=lambda line: line.startswith("{"))
-        readable = False
+        event = None
         for event in self._events(EVENTS):
-            readable = True
             yield event
-        if first and not readable and (EVENTS in self._damage or EVENTS in self._cut):
+        if first and event is None and (EVENTS in self._damage or EVENTS in self._cut):
             self._offsets[LOG] = 0
             yield from self._events(LOG, wanted=lambda line: not line.startswith("{"))
 
@@ -135,8 +128,7 @@ class EventReader:
         for line in self._lines(name):
             # further lines of a message in log.txt are indented
             if line.strip() and not (name == LOG and line[0].isspace()) and wanted(line):
-                event = _read(line)
-                if event is not None:
+                if (event := _read(line)) is not None:
                     yield event
                 self._damage[name] += event is None
 
@@ -145,7 +137,7 @@ class EventReader:
         offset = self._offsets.get(name, 0)
         self._cut.discard(name)
         try:
-            with open_raw(path) as file:
+            with reading(path), suppress(FileNotFoundError), open_raw(path) as file:
                 if os.fstat(file.fileno()).st_size < offset:
                     offset = 0
                 file.seek(offset)
@@ -155,10 +147,6 @@ class EventReader:
                         break
                     offset += len(raw)
                     yield raw.decode("utf-8", "replace").rstrip("\n")
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise RawStoreError(f"{path}: cannot be read: {error.strerror}", path=path) from error
         finally:
             self._offsets[name] = offset
 

@@ -19,11 +19,8 @@ LOCK = ".lock"
 CHANGING = frozenset({"log.txt", "events.jsonl", "now.json", ".now.json.tmp", LOCK})
 """Files of a campaign's folder that describe its runs, and are no raw data."""
 
-SIGNATURE = f"{MANIFEST}.sig"
-"""What ``ssh-keygen -Y sign`` makes of a manifest, beside it."""
-
-MAX_BYTES = 256 << 20
-"""A manifest of a million files."""
+SIGNATURE = f"{MANIFEST}.sig"  # what ``ssh-keygen -Y sign`` makes of a manifest, beside it
+MAX_BYTES = 256 << 20  # a manifest of a million files
 
 UNLISTED = CHANGING | {MANIFEST, SIGNATURE}
 
@@ -55,8 +52,7 @@ class Manifest:
             raise RawStoreError(f"{path}: cannot be read: {error}; restore it from a copy", path=path) from error
         digests: dict[str, str] = {}
         for number, line in enumerate(text.splitlines(), start=1):
-            match = _LINE.fullmatch(line)
-            if match is None:
+            if (match := _LINE.fullmatch(line)) is None:
                 message = f"{path}:{number}: expected 'path sha256', found {line[:80]!r}; restore it from a copy"
                 raise RawStoreError(message, path=path)
             digests[match["name"]] = match["digest"]

@@ -1,7 +1,5 @@
 """Records that a sample is judged by; old samples lack the newer keys, whose defaults say nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,11 +13,13 @@ from glusterlab.tools.document import located, read_json
 R = TypeVar("R", bound=BaseModel)
 
 
-class _Record(BaseModel):
+class Stored(BaseModel):
+    """Base of what a JSON file of a sample holds."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class CommandRecord(_Record):
+class CommandRecord(Stored):
     """``workload/command.json``; `start` and `end`: epoch seconds, `exit_code`: None when the deadline passed."""
 
     argv: list[str]
@@ -30,7 +30,7 @@ class CommandRecord(_Record):
     deadline_s: float
 
 
-class BrickHealth(_Record):
+class BrickHealth(Stored):
     """One brick of the volume under test; process number and port are None where it has none, or was not kept."""
 
     host: str
@@ -40,7 +40,19 @@ class BrickHealth(_Record):
     port: int | None = None
 
 
-class BrickConnection(_Record):
+class TierHealth(Stored):
+    """The daemon that moves files between the tiers of a volume, on one server; files since it was started."""
+
+    status: str
+    promoted: int
+    demoted: int
+
+    @property
+    def running(self) -> bool:
+        return self.status == "in progress"
+
+
+class BrickConnection(Stored):
     """An established TCP connection of a client to a brick; `socket`: the client's end, a number of its own."""
 
     host: str | None
@@ -48,26 +60,37 @@ class BrickConnection(_Record):
     socket: int
 
 
-class DropCaches(_Record):
+class DropCaches(Stored):
     """What /proc/vmstat of one host counted around the drop: ``drop_pagecache`` + ``drop_slab``."""
 
     before: int
     after: int
 
 
-class Space(_Record):
+class Space(Stored):
     """Room on a file system of one host."""
 
     free_bytes: int
     size_bytes: int
 
 
-class Health(_Record):
+class Mounted(Stored):
+    """What a client's directory lies on, as /proc/self/mountinfo has it; `device` is MAJOR:MINOR."""
+
+    device: str
+    type: str
+    source: str
+    options: str
+
+
+class Health(Stored):
     """``gluster/<moment>/health.json``: the state of the pool at one moment; dictionaries are by host.
 
     `peers`: as seen from the first server. `heal_pending`: over all bricks; after the workload the smallest value seen.
     `clock_offset_s`: a host's clock minus the controller's, the smallest that the readings allow; `clock_bounds_s`: the
     least and the largest. `link_changes`: of the carrier since the host started. `mounts`: ok, hung, dead or none.
+    `services`: process numbers of NFS and SMB servers of the suite by name, their own first; `mounted`: not of native.
+    `tier`: by server with bricks of a tiered volume.
     """
 
     peers: dict[str, bool]
@@ -82,9 +105,12 @@ class Health(_Record):
     mounts: dict[str, str] = {}
     connections: dict[str, list[BrickConnection]] = {}
     space: dict[str, dict[str, Space]] = {}
+    services: dict[str, dict[str, list[int]]] = {}
+    mounted: dict[str, Mounted] = {}
+    tier: dict[str, TierHealth] = {}
 
 
-class Failure(_Record):
+class Failure(Stored):
     """``failure.json``: what the runner itself ran into; such a sample has failed."""
 
     reasons: list[Reason]

@@ -1,7 +1,5 @@
 """A campaign that lies elsewhere, at a URL of fsspec such as ``s3://bucket/raw/night``, brought to this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -11,12 +9,11 @@ from glusterlab.errors import DataError, GlusterlabError, RawStoreError, UsageEr
 from glusterlab.store.campaign import appear, refuse_occupied, work_folder
 from glusterlab.store.digests import compare_raw
 from glusterlab.store.evidence import archive_of
-from glusterlab.store.files import sync_below, write_error
+from glusterlab.store.files import sync_below, writing
 from glusterlab.store.manifest import MANIFEST, Manifest
 
 _LOGS = frozenset({"log.txt", "events.jsonl"})
-_AT_ONCE = 200
-"""Files that are fetched by one call, and kept when a later one fails."""
+_AT_ONCE = 200  # files that are fetched by one call, and kept when a later one fails
 
 
 def fetch(url: str, folder: Path, progress: Callable[[int, int], None] = lambda *_: None) -> tuple[int, int]:
@@ -37,9 +34,8 @@ def fetch(url: str, folder: Path, progress: Callable[[int, int], None] = lambda 
         base = PurePosixPath(system._strip_protocol(root))
         sizes = {PurePosixPath(path).relative_to(base).as_posix(): entry.get("size") for path, entry in found.items()}
         if MANIFEST not in sizes:
-            raise RawStoreError(
-                f"{url}: expected a campaign's folder with {MANIFEST}, found none", path=folder, exit_code=2
-            )
+            message = f"{url}: expected a campaign's folder with {MANIFEST}, found none"
+            raise RawStoreError(message, path=folder, exit_code=2)
         _get(system, root, [MANIFEST], work)
         listed = Manifest.read(work).digests
         if away := [name for name in listed if name.startswith("/") or ".." in name.split("/")]:
@@ -60,9 +56,8 @@ def fetch(url: str, folder: Path, progress: Callable[[int, int], None] = lambda 
             (work / (name if name in sizes else archive_of(name) or name)).unlink(missing_ok=True)
         if wrong:
             what = f"not as {MANIFEST} has it: {wrong[0]}, 1 of {len(wrong)}"
-            raise DataError(
-                f"{url}: {what}; the rest is kept: run the same command again, or restore it there", exit_code=1
-            )
+            message = f"{url}: {what}; the rest is kept: run the same command again, or restore it there"
+            raise DataError(message, exit_code=1)
         sync_below(work)
         appear(work, folder)
     return len(missing), kept
@@ -84,15 +79,13 @@ def _opened(url: str) -> tuple[Any, str]:
 def _get(system: Any, root: str, names: list[str], folder: Path) -> None:
     targets = [folder / name for name in names]
     partial = [target.with_name(f".{target.name}.tmp") for target in targets]
-    try:
+    with writing(folder):
         for parent in {target.parent for target in targets}:
             parent.mkdir(parents=True, exist_ok=True)
         with _as_sentence(f"{root}: {names[0]} or another of {len(names)} files cannot be fetched"):
             system.get([f"{root.rstrip('/')}/{name}" for name in names], [str(path) for path in partial])
         for path, target in zip(partial, targets, strict=True):
             path.replace(target)
-    except OSError as error:
-        raise write_error(folder, error) from error
 
 
 @contextmanager

@@ -11,39 +11,36 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from glusterlab.errors import RawStoreError
 from glusterlab.reasons import Reason, Status, status_of
+from glusterlab.spec.cell import Cell
 from glusterlab.store import evidence
-from glusterlab.store.files import SCHEMA_VERSION, dump_json, read_json, sync, sync_below, write_atomically, write_error
+from glusterlab.store.files import SCHEMA_VERSION, dump_json, read_json, sync, sync_below, write_atomically, writing
 from glusterlab.store.manifest import list_files
+from glusterlab.store.records import Stored
 
 if TYPE_CHECKING:
-    from glusterlab.spec.cell import Cell
     from glusterlab.store.campaign import RawStore
 
 
 Origin = Literal["measured", "imported"]
 
 
-class Window(BaseModel):
+class Window(Stored):
     """Epoch seconds on the controller in which the measured command ran."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     start: float
     end: float
 
 
-class Sample(BaseModel):
+class Sample(Stored):
     """One execution of a cell: what sample.json holds, and as `path` the sample's folder.
 
     `window`: None when the command was never started, and of an import. `phases`: seconds. `disks`: the divisor of "per
     disk"; 0 where an import does not know it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: Path = Field(exclude=True)
     schema_version: int = SCHEMA_VERSION
@@ -59,7 +56,7 @@ class Sample(BaseModel):
     status: Status
     reasons: tuple[Reason, ...] = ()
     window: Window | None = None
-    phases: dict[str, float] = {}
+    phases: dict[str, float] = Field(default={})
     exit_code: int | None = None
     disks: int
     servers: tuple[str, ...]
@@ -87,8 +84,6 @@ def campaign_origin(path: Path) -> Origin:
 
 def read_cell(path: Path) -> Cell:
     """Read a cell.json; RawStoreError when it is absent, damaged, or newer."""
-    from glusterlab.spec.cell import Cell
-
     data = read_json(path)
     try:
         return Cell.model_validate_json(json.dumps(data["cell"]))
@@ -130,14 +125,12 @@ class SampleWriter:
     def link(self, name: str, source: Path) -> Path:
         """As `write`, of a file that nobody changes any more: as a second name of it where that is possible."""
         path = self._new_file(name)
-        try:
-            # not every file system has hard links, and none has any number of them for one file
-            with suppress(OSError):
-                os.link(source, path)
-                return path
+        # not every file system has hard links, and none has any number of them for one file
+        with suppress(OSError):
+            os.link(source, path)
+            return path
+        with writing(path):
             shutil.copyfile(source, path)
-        except OSError as error:
-            raise write_error(path, error) from error
         return path
 
     def _new_file(self, name: str) -> Path:
@@ -147,10 +140,8 @@ class SampleWriter:
             raise RawStoreError(f"expected a path below the sample's folder, found {name!r}", path=path)
         if path.exists():
             raise RawStoreError(f"{path}: is there already, and raw files are never replaced", path=path)
-        try:
+        with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise write_error(path, error) from error
         return path
 
     def log(self, host: str, command: str, start: float, end: float, exit_code: int | None) -> None:
@@ -178,7 +169,7 @@ class SampleWriter:
         durable = not self._store.appears_whole
         if sample.origin == "measured":
             evidence.pack(self.folder)  # what others measured stays as they wrote it
-        try:
+        with writing(target):
             if durable:
                 sync_below(self.folder)
             text = dump_json(sample.model_dump(mode="json"))
@@ -186,8 +177,6 @@ class SampleWriter:
             self.folder.rename(target)
             if durable:
                 sync(target.parent)
-        except OSError as error:
-            raise write_error(target, error) from error
         self._finished = True
         if durable:
             list_files(self._store.path, [target])

@@ -1,7 +1,5 @@
 """Signatures of manifests, by OpenSSH: whoever edits raw files can edit their digests, too."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
@@ -9,8 +7,7 @@ from glusterlab.errors import RawStoreError
 from glusterlab.rawfile import read_raw
 from glusterlab.store.manifest import MANIFEST, MAX_BYTES, SIGNATURE
 
-NAMESPACE = "glusterlab"
-"""What ``ssh-keygen -Y sign -n`` is given."""
+NAMESPACE = "glusterlab"  # what ``ssh-keygen -Y sign -n`` is given
 
 
 def sign(raw: Path, key: Path) -> None:

@@ -30,6 +30,7 @@ from glusterlab.store.evidence import unpacked
 from glusterlab.store.files import dump_json, file_digest, local, write_atomically
 from glusterlab.store.imported import read_import
 from glusterlab.store.manifest import MANIFEST
+from glusterlab.store.records import Health, read_record
 from glusterlab.tables import CHECKED
 from glusterlab.tables.parts import MOVED, measured_parts
 from glusterlab.tables.read import Tables
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from glusterlab.spec.cell import Cell
+    from glusterlab.spec.cluster import Backing
     from glusterlab.store.campaign import Sample
     from glusterlab.telemetry.blocks import Chunk
 
@@ -212,7 +214,8 @@ def _write(
     for job in _jobs(store, files, cells):
         raw = of_folder[job.folder]
         cell = f"cells/{job.sample.cell_id}/cell.json"
-        key = _digest(base, {**raw, cell: files[cell], **job.facts, "campaign": job.sample.campaign})
+        facts = {name: str(fact) for name, fact in job.facts.items()}
+        key = _digest(base, {**raw, cell: files[cell], **facts, "campaign": job.sample.campaign})
         kept = known.read(f"parts/{job.name}.json", key)
         parts[job.name] = kept or {"key": key, "row": None, "workers": (), "rows": 0, "sha256": {}}
         if kept is None:
@@ -284,7 +287,7 @@ class SampleJob:
 
     sample: Sample
     cell: Cell
-    facts: Mapping[str, str]
+    facts: Mapping[str, str | int]
 
     @property
     def folder(self) -> str:
@@ -336,9 +339,19 @@ def _jobs(store: RawStore, files: Mapping[str, str], wanted: Collection[str] | N
         backing = backings.get(cell.layout.backing)
         kind, model = (cell.layout.backing, "") if backing is None else (backing.kind, backing.server_model or "")
         version = gluster_versions(environment, sample.servers)
-        job = SampleJob(sample, cell, {"gluster_version": version, "kind": kind, "server_model": model})
+        facts = {"gluster_version": version, "kind": kind, "server_model": model, **_hot(cell, backings)}
+        job = SampleJob(sample, cell, facts)
         if f"{job.folder}/sample.json" in files and (wanted is None or sample.cell_id in wanted):
             yield job
+
+
+def _hot(cell: Cell, backings: Mapping[str, Backing]) -> dict[str, str | int]:
+    hot = cell.layout.hot
+    if hot is None:
+        return {"hot": "", "hot_kind": "", "hot_disks": 0}
+    backing = backings.get(hot.backing)
+    kind, disks = (hot.backing, 0) if backing is None else (backing.kind, hot.bricks * backing.disks_per_brick)
+    return {"hot": hot.geometry, "hot_kind": kind, "hot_disks": disks}
 
 
 def work(job: _Job) -> tuple[Part, Sequence[_Job]]:
@@ -361,7 +374,7 @@ def work(job: _Job) -> tuple[Part, Sequence[_Job]]:
 def _sample(job: SampleJob) -> tuple[Part, Sequence[_Job]]:
     whole = job.sample.path
     # a tool's outputs are packed, too, when they are many
-    with unpacked(whole, ("telemetry/", "workload/")) as folder:
+    with unpacked(whole, ("telemetry/", "workload/", *(("gluster/",) if job.cell.layout.hot else ()))) as folder:
         row, workers = _rows(job, folder)
         attached = read_import(folder).telemetry if job.sample.origin == "imported" else ()
         zones = {Path(file.file).name: file.timezone for file in attached}
@@ -394,7 +407,7 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
     sample, cell = job.sample, job.cell
     named = (
         (sample, "campaign cell_id sample repeat round order attempt status warmup origin"),
-        (cell, "slug access tool operation file_size_bytes nominal_file_size_bytes record_size_bytes workers"),
+        (cell, "slug access mounts tool operation file_size_bytes nominal_file_size_bytes record_size_bytes workers"),
         (cell.layout, "type geometry backing"),
     )
     row: dict[str, object] = {
@@ -406,6 +419,7 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         **job.facts,
         "files_per_worker": cell.files_per_worker or 1,
         "runtime_s": cell.runtime_s,
+        "rate_bytes_per_s": cell.rate_bytes_per_s,
         "scale": float(cell.model.scale),
         "operations_limited": cell.model.operations,
         "heads": cell.model.heads,
@@ -416,6 +430,8 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         "start_s": None if sample.window is None else sample.window.start,
         "end_s": None if sample.window is None else sample.window.end,
     }
+    if cell.layout.hot is not None:
+        row |= _moved_files(folder)
     try:
         result = read_result(sample, cell, folder)
     except ParseError:
@@ -437,6 +453,21 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         {**_key(sample), **{name: getattr(worker, name) for name in columns}, "host": worker.host or ""}
         for worker in result.workers
     ]
+
+
+def _moved_files(folder: Path) -> dict[str, object]:
+    """How many files a hot tier's daemons moved between the two looks at the pool; nothing where one is missing."""
+    try:
+        before, after = (
+            read_record(Health, folder / "gluster" / moment / "health.json") for moment in ("before", "after")
+        )
+    except ParseError:
+        return {}
+    found: dict[str, object] = {}
+    for name in ("promoted", "demoted"):
+        counts = [sum(getattr(daemon, name) for daemon in health.tier.values()) for health in (before, after)]
+        found[f"{name}_files"] = counts[1] - counts[0]
+    return found
 
 
 def host_of(sample: Sample, file: str) -> tuple[str, str] | None:

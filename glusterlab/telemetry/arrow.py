@@ -4,8 +4,6 @@ The small regular files of a sample's hosts are read at once (`read_together`), 
 the rows of one host; all that needs care is left to `arrow_batches`, file by file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,17 +22,10 @@ from glusterlab.telemetry.reader import read_batches, read_chunk
 from glusterlab.telemetry.sadf import Group, group_of, read_rows, sections
 from glusterlab.tools.document import PACKED_ERRORS, open_binary
 
-BATCH_ROWS = 1 << 20
-"""Rows of a table at least, but for the last: fewer make more row groups of less use."""
-
-GROUP_ROWS = 1 << 18
-"""Fewer rows are gathered before they are written: the telemetry of many hosts makes one group."""
-
-MAX_BYTES = 1 << 20
-"""A file of more text is not read together with others."""
-
-BATCH_BYTES = 8 << 20
-"""So much text of several files is read at once."""
+BATCH_ROWS = 1 << 20  # rows of a table at least, but for the last: fewer make more row groups of less use
+GROUP_ROWS = 1 << 18  # fewer rows are gathered before they are written: the telemetry of many hosts makes one group
+MAX_BYTES = 1 << 20  # a file of more text is not read together with others
+BATCH_BYTES = 8 << 20  # so much text of several files is read at once
 
 _BEGINNING = b"# hostname;interval;timestamp;"
 _IRREGULAR = (b"\x00", b"\r", b"LINUX-RESTART", b";COM ", b"[...]", b"\n\n", b"#\n", b"\xef\xbb\xbf")
@@ -124,17 +115,12 @@ def epoch_of(block: Block, zone: str | None) -> NDArray[np.float64]:
 
     local = pd.to_datetime(block.time, unit="s").as_unit("us")
     # the hour that comes twice is taken for its first coming, and one that is skipped for the end of the gap
-    first = np.ones(len(local), dtype=bool)
-    moments = local.tz_localize(zone, ambiguous=first, nonexistent="shift_forward")
-    epoch: NDArray[np.float64] = moments.asi8 / 1e6
-    return epoch
+    moments = local.tz_localize(zone, ambiguous=np.ones(len(local), dtype=bool), nonexistent="shift_forward")
+    return np.asarray(moments.asi8 / 1e6)
 
 
 def arrow_batches(
-    source: Path | Chunk,
-    constants: Mapping[str, str | int | float],
-    zone: str | None = None,
-    batch_rows: int = BATCH_ROWS,
+    source: Path | Chunk, constants: Mapping[str, str | int | float], zone: str | None = None
 ) -> Iterator[pa.Table]:
     """Telemetry of a file or a chunk in the long form of ``SCHEMAS["telemetry"]``, without averages.
 
@@ -151,7 +137,7 @@ def arrow_batches(
                 older.add(block.host)
             host = batches.names["host"][str(constants.get("host", block.host or ""))]
             batches.add(block, normalise(block, block.host in older), epoch_of(block, zone), host, role)
-            if batches.rows >= batch_rows:
+            if batches.rows >= BATCH_ROWS:
                 yield batches.table()
     if batches.rows:
         yield batches.table()

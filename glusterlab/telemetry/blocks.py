@@ -16,11 +16,8 @@ Tool = Literal["sar", "sadf"]
 Kind = Literal["sar", "hosts", "csv", "json"]
 """The report of sar, several of them with hosts in front of the lines, or what ``sadf -d`` and ``sadf -j`` write."""
 
-WINDOW_BYTES = 24 << 20
-"""So much text is in memory at once."""
-
-CHUNK_BYTES = 64 << 20
-"""A file is divided into parts of about this size."""
+WINDOW_BYTES = 24 << 20  # so much text is in memory at once
+CHUNK_BYTES = 64 << 20  # a file is divided into parts of about this size
 
 DAY_S = 86_400.0
 
@@ -75,8 +72,7 @@ class Block:
         return replace(self, device=device, time=self.time[kept], metrics=metrics, lines=self.lines[kept])
 
 
-Row = tuple[float, str | None, list[float], int]
-"""Time, device, values and line."""
+Row = tuple[float, str | None, list[float], int]  # time, device, values and line
 
 
 def block_of(

@@ -4,8 +4,6 @@ Each table of a segment (what lies between two restarts) begins with the time at
 own clock. A restart is printed once, after all tables of its segment. A repeated header has the time of the row before.
 """
 
-from __future__ import annotations
-
 import re
 from calendar import timegm
 from collections.abc import Sequence
@@ -46,28 +44,24 @@ def seconds_of(words: tuple[str, ...]) -> float | None:
         # the two words of Spanish
         at = words.index("m." if "m." in words else "M.")
         words = (*words[: max(0, at - 1)], "".join(words[max(0, at - 1) : at + 1]), *words[at + 1 :])
-    total: int | None = None
+    total: float | None = None
     half: int | None = None
     for word in words:
         if (whole := _TIME.fullmatch(word)) is not None:
             hours, minutes, seconds = int(whole[2]), int(whole[3]), int(whole[4])
             if total is not None or hours > 24 or minutes > 59 or seconds > 60:
                 return None
-            total = hours * 3600 + minutes * 60 + seconds
+            total = float(hours * 3600 + minutes * 60 + seconds)
             half = half_day(whole[1]) if whole[1] else half
         elif (part := _PART.fullmatch(word)) is not None:
-            total = (total or 0) + int(part[1]) * _SECONDS[part[2]]
+            total = (total or 0.0) + int(part[1]) * _SECONDS[part[2]]
         elif (found := half_day(word)) is not None:
             half = found
         elif word in DEVICES or _ZONE.fullmatch(word) is None:
             return None
-    if total is None:
-        return None
-    if half is not None:
-        if not 3600 <= total < 13 * 3600:
-            return None
-        total = total % 43_200 + half * 3600
-    return float(total)
+    if total is None or half is None:
+        return total
+    return total % 43_200 + half * 3600.0 if 3600 <= total < 13 * 3600 else None
 
 
 @lru_cache(maxsize=1 << 12)
@@ -79,10 +73,8 @@ def zoned(words: tuple[str, ...]) -> bool:
 def time_words(words: Sequence[str]) -> int:
     """How many words at the start of a header line are its time; 0 when it does not begin with a time."""
     # at most the mark of the half day, hours, minutes, seconds and the zone
-    for count in range(min(5, len(words) - 1), 0, -1):
-        if seconds_of(tuple(words[:count])) is not None:
-            return count
-    return 0
+    counts = range(min(5, len(words) - 1), 0, -1)
+    return next((count for count in counts if seconds_of(tuple(words[:count])) is not None), 0)
 
 
 _ISO = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
@@ -90,27 +82,21 @@ _NUMBERS = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})\.?")
 _EASTERN = re.compile(r"(\d{4})\s*[年년]\s*(\d{1,2})\s*[月월]\s*(\d{1,2})\s*[日일]")
 _DAY_MONTH_YEAR = re.compile(r"(\d{1,2})\.?[\s-]+([^\W\d_]{3,10})\.?,?[\s-]+(\d{4}|\d{2})\b")
 _MONTH_DAY_YEAR = re.compile(r"([^\W\d_]{3,10})\.?\s+(\d{1,2}),?\s+(\d{4})\b")
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "jan january januar januari janvier enero ene gennaio gen janeiro янв января",
-            "feb february februar februari février fév febrero febbraio fevereiro fev фев февраля",
-            "mar march märz mär maart mars marzo março мар марта",
-            "apr april avril avr abril abr aprile апр апреля",
-            "may mai mei mayo maggio mag maio мая май",
-            "jun june juni juin junio giugno giu junho июн июня",
-            "jul july juli juillet julio luglio lug julho июл июля",
-            "aug august augustus août agosto ago авг августа",
-            "sep sept september septembre septiembre settembre set setembro сен сентября",
-            "oct october oktober okt octobre octubre ottobre ott outubro out окт октября",
-            "nov november novembre noviembre novembro ноя ноября",
-            "dec december dezember dez décembre déc diciembre dic dicembre dezembro декабря дек",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}
+_MONTH_NAMES = """
+jan january januar januari janvier enero ene gennaio gen janeiro янв января
+feb february februar februari février fév febrero febbraio fevereiro fev фев февраля
+mar march märz mär maart mars marzo março мар марта
+apr april avril avr abril abr aprile апр апреля
+may mai mei mayo maggio mag maio мая май
+jun june juni juin junio giugno giu junho июн июня
+jul july juli juillet julio luglio lug julho июл июля
+aug august augustus août agosto ago авг августа
+sep sept september septembre septiembre settembre set setembro сен сентября
+oct october oktober okt octobre octubre ottobre ott outubro out окт октября
+nov november novembre noviembre novembro ноя ноября
+dec december dezember dez décembre déc diciembre dic dicembre dezembro декабря дек
+"""
+_MONTHS = {name: n for n, names in enumerate(_MONTH_NAMES.split("\n")) for name in names.split()}
 
 
 def _epoch(year: int, month: int, day: int) -> float | None:
@@ -155,22 +141,18 @@ def has_decimal_comma(after: str) -> bool:
     return any(_COMMA.fullmatch(word) for found in _AROUND.finditer(after) for word in found[0].split()[1:])
 
 
-BACK_S = 3600.0
-"""A clock that goes back by less was set, or summer time ended; by more, a day has passed."""
-
-NEAR_S = 60.0
-"""By how much the times of headers of one segment's tables may differ."""
+BACK_S = 3600.0  # a clock that goes back by less was set, or summer time ended; by more, a day has passed
+NEAR_S = 60.0  # by how much the times of headers of one segment's tables may differ
 
 
-def start_table(state: State, mark: str, seconds: float, zoned: bool = False) -> None:
+def start_table(state: State, mark: str, seconds: float, zoned: bool) -> None:
     """Take a header of a table, its time in seconds since midnight; `zoned` as of the function of that name."""
     segment = state.segment
     if not state.clocks:
         segment.day, segment.last = _next(state, segment, seconds, zoned)
     assert segment.last is not None
     start = _unfolded(state, segment.last, seconds) if zoned else seconds
-    place = state.clocks.get(mark)
-    if place is None:
+    if (place := state.clocks.get(mark)) is None:
         state.clocks[mark] = Clock(segment.day, start)
         return
     day, last = _next(state, place, seconds, zoned)
@@ -190,10 +172,9 @@ def advance(state: State, mark: str, seconds: float, zoned: bool = False) -> flo
     return place.day * DAY_S + place.last
 
 
-def restart(state: State, mark: str | None, seconds: float, zoned: bool = False) -> None:
+def restart(state: State, mark: str | None, seconds: float, zoned: bool) -> None:
     """Begin a segment on the restart's day, which is that of the last row of the table in force or the next."""
-    latest = state.clocks.get(mark or "")
-    if latest is None:
+    if (latest := state.clocks.get(mark or "")) is None:
         latest = max(state.clocks.values(), key=lambda place: (place.day, place.last or 0.0), default=state.segment)
     state.segment = Clock(*_next(state, latest, seconds, zoned))
     state.clocks = {}
@@ -207,12 +188,8 @@ def _next(state: State, place: Clock, seconds: float, zoned: bool) -> tuple[int,
 
 def _unfolded(state: State, last: float | None, seconds: float) -> float:
     """The time of day that was meant: locales with a zone may print twelve hours without a mark of the half day."""
-    if not state.twelve:
-        return seconds
-    if not 3600 <= seconds < 13 * 3600:
-        state.twelve = False
-        return seconds
-    if last is None:
+    state.twelve = state.twelve and 3600 <= seconds < 13 * 3600
+    if not state.twelve or last is None:
         return seconds
     early = seconds % (DAY_S / 2)
     return next((time for time in (early, early + DAY_S / 2) if time > last - BACK_S), early)

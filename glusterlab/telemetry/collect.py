@@ -3,31 +3,21 @@
 sadc's binary file is converted by the host's own sadf: one version of sysstat may not read another's.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
 from glusterlab.shell import HostCommand, join, quote
+from glusterlab.spec.cluster import Host
 from glusterlab.tools.document import located, read_text
-
-if TYPE_CHECKING:
-    from glusterlab.spec.cluster import Host
 
 REQUIRED = {"cpu": "%iowait", "load": "ldavg-1", "memory": "kbmemfree"}
 """Activities without which a host's telemetry is not complete, and a column by which each is known."""
 
-SADC_PLACES = (
-    "/usr/lib/sysstat/sadc",
-    "/usr/libexec/sysstat/sadc",
-    "/usr/lib64/sa/sadc",
-    "/usr/lib/sa/sadc",
-)
+SADC_PLACES = ("/usr/lib/sysstat/sadc", "/usr/libexec/sysstat/sadc", "/usr/lib64/sa/sadc", "/usr/lib/sa/sadc")
 """Where systems keep sadc, which is on no PATH: Debian to 12, Debian from 13, Red Hat, others."""
 
 _SADC = f"""\
@@ -103,17 +93,15 @@ class Coverage:
         """What is missing of the window, or None when it is covered."""
         # one interval at each end, and the second to which sadf rounds
         slack = self.interval_s + 1.0
-        restarts = [time for time in self.restarts if start <= time <= end]
-        if restarts:
+        if restarts := [time for time in self.restarts if start <= time <= end]:
             return f"the host restarted {restarts[0] - start:.0f} s after the start of the workload"
         if self.begin_s - start > slack:
             return f"telemetry begins {self.begin_s - start:.0f} s after the start of the workload"
         if end - self.end_s > slack:
             return f"telemetry ends {end - self.end_s:.0f} s before the end of the workload"
-        if (self.end_s - self.begin_s) - self.covered_s > slack:
-            return (
-                f"expected {self.end_s - self.begin_s:.0f} s of telemetry without a gap, found {self.covered_s:.0f} s"
-            )
+        whole = self.end_s - self.begin_s
+        if whole - self.covered_s > slack:
+            return f"expected {whole:.0f} s of telemetry without a gap, found {self.covered_s:.0f} s"
         return None
 
 

@@ -1,7 +1,5 @@
 """Rows of one table as typed columns, parsed at once; text that does not fit is refused as a whole."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -17,20 +15,8 @@ class NotRegular(Exception):  # noqa: N818 - no error: whoever catches it reads 
     """The rows are not regular."""
 
 
-SMALL_BYTES = 1 << 16
-"""Text for which plain Python is done before pandas has begun: its start costs some milliseconds."""
-
-Columns = dict[str, Any]
-"""Of texts `Names`, of numbers an array of float64."""
-
-
-def parse(text: bytes, sep: str, types: Mapping[str, str], decimal: str = ".") -> Columns:
-    r"""Columns of rows that all have the same number of fields.
-
-    `sep` is one character, or ``\s+``; `types` has ``category`` or ``float64`` by column. `NotRegular` when a row has
-    more or fewer fields, or a field is no number where one is expected.
-    """
-    return _small(text, sep, types, decimal) if len(text) <= SMALL_BYTES else _large(text, sep, types, decimal)
+SMALL_BYTES = 1 << 16  # text for which plain Python is done before pandas has begun: its start costs some milliseconds
+Columns = dict[str, Any]  # of texts `Names`, of numbers an array of float64
 
 
 def line_numbers(firsts: Sequence[int], counts: Sequence[int]) -> NDArray[np.int64]:
@@ -40,13 +26,19 @@ def line_numbers(firsts: Sequence[int], counts: Sequence[int]) -> NDArray[np.int
     return np.repeat(offsets, sizes) + np.arange(int(sizes.sum()))
 
 
-def _small(text: bytes, sep: str, types: Mapping[str, str], decimal: str) -> Columns:
+def parse(text: bytes, sep: str, types: Mapping[str, str], decimal: str = ".") -> Columns:
+    r"""Columns of rows that all have the same number of fields.
+
+    `sep` is one character, or ``\s+``; `types` has ``category`` or ``float64`` by column. `NotRegular` when a row has
+    more or fewer fields, or a field is no number where one is expected.
+    """
+    if len(text) > SMALL_BYTES:
+        return _large(text, sep, types, decimal)
     between = None if sep == r"\s+" else sep.encode()
     # an empty line has one empty field where fields have something between them, none where white space is that
     rows = [row for line in text.split(b"\n") if line and (row := line.split(between))]
     if set(map(len, rows)) != {len(types)}:
         raise NotRegular
-    underscores = b"_" in text
     found: Columns = {}
     for (name, dtype), column in zip(types.items(), zip(*rows, strict=True), strict=True):
         if dtype == "category":
@@ -55,7 +47,7 @@ def _small(text: bytes, sep: str, types: Mapping[str, str], decimal: str) -> Col
             found[name] = Names(places, tuple(word.decode("utf-8", "replace") for word in codes))
             continue
         # Python's numbers may have underscores
-        if underscores and any(b"_" in word for word in column):
+        if b"_" in text and any(b"_" in word for word in column):
             raise NotRegular
         words = column if decimal == "." else [word.replace(decimal.encode(), b".") for word in column]
         try:

@@ -1,11 +1,9 @@
 """Names and units of telemetry in tables: for every column of sysstat an SI metric whose name ends in its unit."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from functools import cache, lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,26 +12,10 @@ from glusterlab.telemetry.blocks import Block
 
 KB = 1024.0
 MB = 1024.0 * 1024.0
-SECTOR = 512.0
 PERCENT = 0.01
-MILLISECOND = 1e-3
-MEGAHERTZ = 1e6
-MINUTE = 1 / 60
 
-SAME_TOTAL = 0.005
-"""Memory used and free are all memory up to this relative difference."""
+SAME_TOTAL = 0.005  # memory used and free are all memory up to this relative difference
 
-
-def _named(text: str, factor: float = 1.0, *, suffix: str = "", unit: str = "") -> dict[str, tuple[str, float]]:
-    """By column the metric and its factor; `suffix` is that of all columns, `unit` that of all metrics."""
-    pairs = (pair.partition("=") for pair in text.split())
-    return {f"{column}{suffix}": (f"{name}{unit}", factor) for column, _, name in pairs}
-
-
-_rates = partial(_named, suffix="/s", unit="_per_s")
-_fractions = partial(_named, factor=PERCENT, unit="_fraction")
-_kilobytes = partial(_named, factor=KB, unit="_bytes")
-_counts = partial(_named, unit="_count")
 
 _PRESSURE = {
     f"%{share[0]}{what}{column}": (f"{what_name}_{share}{name}_fraction", PERCENT)
@@ -42,158 +24,133 @@ _PRESSURE = {
     for column, name in (("-10", "_10s"), ("-60", "_60s"), ("-300", "_300s"), ("", ""))
 }
 
-METRICS: Mapping[str, Mapping[str, tuple[str, float]]] = {
-    "cpu": _fractions(
-        "%user=user %usr=user %nice=nice %system=system %sys=system %iowait=iowait %steal=steal %irq=irq %soft=softirq "
-        "%guest=guest %gnice=guest_nice %idle=idle"
-    ),
-    "processes": _rates("proc=created_processes cswch=context_switches"),
-    "process": _rates(
-        "minflt=minor_faults majflt=major_faults cminflt=children_minor_faults cmajflt=children_major_faults "
-        "nswap=swapped_pages"
-    )
-    | _fractions("%user=user %system=system %cuser=children_user %csystem=children_system"),
-    "interrupts": {"intr/s": ("interrupts_per_s", 1.0), "all": ("interrupts_per_s", 1.0)},
-    "swapping": _rates("pswpin=swapped_in_pages pswpout=swapped_out_pages"),
-    "paging": {
-        "pgpgin/s": ("paged_in_bytes_per_s", KB),
-        "pgpgout/s": ("paged_out_bytes_per_s", KB),
-        "%vmeff": ("reclaim_efficiency_fraction", PERCENT),
-    }
-    | _rates(
-        "fault=faults majflt=major_faults pgfree=freed_pages pgscank=kswapd_scanned_pages pgscand=scanned_pages "
-        "pgsteal=reclaimed_pages pgprom=promoted_pages pgdem=demoted_pages"
-    )
-    | _counts(
-        "activepg=active_pages inadtypg=inactive_dirty_pages inaclnpg=inactive_clean_pages "
-        "inatarpg=inactive_target_pages"
-    ),
-    "io": _named(
-        "tps=transfers_per_s rtps=read_transfers_per_s wtps=write_transfers_per_s dtps=discard_transfers_per_s"
-    )
-    | _named("bread/s=read_bytes_per_s bwrtn/s=write_bytes_per_s bdscd/s=discard_bytes_per_s", SECTOR),
-    "memory": _kilobytes(
-        "kbmemfree=free kbavail=available kbmemused=used kbbuffers=buffers kbcached=cached kbcommit=committed "
-        "kbactive=active kbinact=inactive kbdirty=dirty kbshmem=shared kbanonpg=anonymous kbslab=slab "
-        "kbkstack=kernel_stack kbpgtbl=page_tables kbvmused=vmalloc kbmemshrd=shared kbswpfree=swap_free "
-        "kbswpused=swap_used kbswpcad=swap_cached"
-    )
-    | _fractions("%memused=used %commit=committed %swpused=swap_used %swpcad=swap_cached")
-    | _rates("frmpg=freed_pages shmpg=shared_pages bufpg=buffer_pages campg=cached_pages"),
-    "swap": _kilobytes("kbswpfree=free kbswpused=used kbswpcad=cached") | _fractions("%swpused=used %swpcad=cached"),
-    "hugepages": _kilobytes("kbhugfree=free kbhugused=used kbhugrsvd=reserved kbhugsurp=surplus")
-    | _fractions("%hugused=used"),
-    "kernel-tables": _counts(
-        "dentunusd=unused_dentries file-nr=files inode-nr=inodes pty-nr=terminals file-sz=files inode-sz=inodes "
-        "super-sz=superblocks dquot-sz=quotas rtsig-sz=signals"
-    )
-    | _fractions("%file-sz=files %super-sz=superblocks %dquot-sz=quotas %rtsig-sz=signals"),
-    "queue": _named(
-        "runq-sz=runnable plist-sz=processes_count ldavg-1=load_1min ldavg-5=load_5min ldavg-15=load_15min "
-        "blocked=blocked_processes"
-    ),
-    "tty": _rates(
-        "rcvin=receive_interrupts xmtin=transmit_interrupts txmtin=transmit_interrupts framerr=frame_errors "
-        "prtyerr=parity_errors brk=breaks ovrun=overruns"
-    ),
-    "disk": _named("tps=transfers_per_s aqu-sz=queue_length avgqu-sz=queue_length")
-    | _named("rkB/s=read_bytes_per_s wkB/s=write_bytes_per_s dkB/s=discard_bytes_per_s areq-sz=request_bytes", KB)
-    | _named(
-        "rd_sec/s=read_bytes_per_s wr_sec/s=write_bytes_per_s dc_sec/s=discard_bytes_per_s "
-        "sect/s=transfer_bytes_per_s avgrq-sz=request_bytes",
-        SECTOR,
-    )
-    | _named("await=await_s svctm=service_time_s", MILLISECOND)
-    | _fractions("%util=utilisation"),
-    "network": _named("rxkB/s=receive_bytes_per_s txkB/s=transmit_bytes_per_s", KB)
-    | _named("rxbyt/s=receive_bytes_per_s txbyt/s=transmit_bytes_per_s")
-    | _fractions("%ifutil=utilisation")
-    | _rates(
-        "rxpck=receive_packets txpck=transmit_packets rxcmp=receive_compressed_packets "
-        "txcmp=transmit_compressed_packets rxmcst=receive_multicast_packets"
-    ),
-    "network-errors": _rates(
-        "rxerr=receive_errors txerr=transmit_errors coll=collisions rxdrop=receive_drops txdrop=transmit_drops "
-        "txcarr=carrier_errors rxfram=frame_errors rxfifo=receive_fifo_errors txfifo=transmit_fifo_errors"
-    ),
-    "nfs": _rates("call=calls retrans=retransmissions read=reads write=writes access=accesses getatt=getattrs"),
-    "nfsd": _rates(
-        "scall=calls badcall=bad_calls packet=packets udp=udp_packets tcp=tcp_packets hit=cache_hits miss=cache_misses "
-        "sread=reads swrite=writes saccess=accesses sgetatt=getattrs"
-    ),
-    "sockets": _counts(
-        "totsck=sockets tcpsck=tcp_sockets udpsck=udp_sockets rawsck=raw_sockets ip-frag=ip_fragments "
-        "tcp-tw=tcp_time_wait_sockets"
-    ),
-    "sockets6": _counts("tcp6sck=tcp_sockets udp6sck=udp_sockets raw6sck=raw_sockets ip6-frag=ip_fragments"),
-    "ip": _rates(
-        "irec=received_datagrams fwddgm=forwarded_datagrams idel=delivered_datagrams orq=sent_datagrams "
-        "asmrq=reassembly_fragments asmok=reassembled_datagrams fragok=fragmented_datagrams fragcrt=created_fragments"
-    ),
-    "ip-errors": _rates(
-        "ihdrerr=header_errors iadrerr=address_errors iukwnpr=unknown_protocols idisc=receive_discards "
-        "odisc=send_discards onort=no_routes asmf=reassembly_failures fragf=fragmentation_failures"
-    ),
-    "ip6": _rates(
-        "irec6=received_datagrams fwddgm6=forwarded_datagrams idel6=delivered_datagrams orq6=sent_datagrams "
-        "asmrq6=reassembly_fragments asmok6=reassembled_datagrams imcpck6=received_multicasts omcpck6=sent_multicasts "
-        "fragok6=fragmented_datagrams fragcr6=created_fragments"
-    ),
-    "ip6-errors": _rates(
-        "ihdrer6=header_errors iadrer6=address_errors iukwnp6=unknown_protocols i2big6=too_big_errors "
-        "idisc6=receive_discards odisc6=send_discards inort6=receive_no_routes onort6=no_routes "
-        "asmf6=reassembly_failures fragf6=fragmentation_failures itrpck6=truncated_packets"
-    ),
-    "icmp": _rates(
-        "imsg=received_messages omsg=sent_messages iech=received_echos iechr=received_echo_replies oech=sent_echos "
-        "oechr=sent_echo_replies itm=received_timestamps itmr=received_timestamp_replies otm=sent_timestamps "
-        "otmr=sent_timestamp_replies iadrmk=received_mask_requests iadrmkr=received_mask_replies "
-        "oadrmk=sent_mask_requests oadrmkr=sent_mask_replies"
-    ),
-    "icmp-errors": _rates(
-        "ierr=receive_errors oerr=send_errors idstunr=received_unreachables odstunr=sent_unreachables "
-        "itmex=received_time_exceeded otmex=sent_time_exceeded iparmpb=received_parameter_problems "
-        "oparmpb=sent_parameter_problems isrcq=received_source_quenches osrcq=sent_source_quenches "
-        "iredir=received_redirects oredir=sent_redirects"
-    ),
-    "icmp6": _rates(
-        "imsg6=received_messages omsg6=sent_messages iech6=received_echos iechr6=received_echo_replies "
-        "oech6=sent_echos oechr6=sent_echo_replies igmbq6=received_group_queries igmbr6=received_group_reports "
-        "ogmbr6=sent_group_reports igmbrd6=received_group_reductions ogmbrd6=sent_group_reductions "
-        "irtsol6=received_router_solicits ortsol6=sent_router_solicits irtad6=received_router_advertisements "
-        "inbsol6=received_neighbour_solicits onbsol6=sent_neighbour_solicits "
-        "inbad6=received_neighbour_advertisements onbad6=sent_neighbour_advertisements"
-    ),
-    "icmp6-errors": _rates(
-        "ierr6=receive_errors idtunr6=received_unreachables odtunr6=sent_unreachables itmex6=received_time_exceeded "
-        "otmex6=sent_time_exceeded iprmpb6=received_parameter_problems oprmpb6=sent_parameter_problems "
-        "iredir6=received_redirects oredir6=sent_redirects ipck2b6=received_too_bigs opck2b6=sent_too_bigs"
-    ),
-    "tcp": _rates("active=active_opens passive=passive_opens iseg=received_segments oseg=sent_segments"),
-    "tcp-errors": _rates(
-        "atmptf=failed_attempts estres=resets retrseg=retransmitted_segments retrans=retransmitted_segments "
-        "isegerr=receive_errors orsts=sent_resets"
-    ),
-    "udp": _rates("idgm=received_datagrams odgm=sent_datagrams noport=no_port_datagrams idgmerr=receive_errors"),
-    "udp6": _rates("idgm6=received_datagrams odgm6=sent_datagrams noport6=no_port_datagrams idgmer6=receive_errors"),
-    "fc": _rates("fch_rxf=receive_frames fch_txf=transmit_frames")
-    | _named("fch_rxw/s=receive_bytes_per_s fch_txw/s=transmit_bytes_per_s", 4.0),
-    "softnet": _rates("total=frames dropd=dropped_frames squeezd=squeezes rx_rps=steered_packets flw_lim=flow_limits")
-    | _counts("blg_len=backlog_packets"),
-    "cpu-frequency": _named("MHz=frequency_hz wghMHz=weighted_frequency_hz", MEGAHERTZ) | _fractions("%MHz=frequency"),
-    "fan": {"rpm": ("speed_per_s", MINUTE), "drpm": ("speed_over_minimum_per_s", MINUTE)},
-    "temperature": {"degC": ("temperature_celsius", 1.0), "%temp": ("temperature_fraction", PERCENT)},
-    "voltage": {"inV": ("input_volts", 1.0), "%in": ("input_fraction", PERCENT)},
-    "usb": {"maxpower": ("maximum_amperes", MILLISECOND)},
-    "battery": {
-        "%cap": ("capacity_fraction", PERCENT),
-        "cap/min": ("capacity_change_fraction_per_s", PERCENT * MINUTE),
-    },
-    "filesystem": _named("MBfsfree=free MBfsused=used", MB, unit="_bytes")
-    | _fractions("%fsused=used %ufsused=user_used %Iused=inodes_used")
-    | _counts("Ifree=free_inodes Iused=used_inodes"),
-    "psi": _PRESSURE,
+_KINDS = {
+    "rates": (1.0, "/s", "_per_s"),
+    "fractions": (PERCENT, "", "_fraction"),
+    "kilobytes": (KB, "", "_bytes"),
+    "megabytes": (MB, "", "_bytes"),
+    "counts": (1.0, "", "_count"),
+    "plain": (1.0, "", ""),
+    "of-KB": (KB, "", ""),
+    "of-sectors": (512.0, "", ""),
+    "of-ms": (1e-3, "", ""),
+    "of-MHz": (1e6, "", ""),
+    "of-minutes": (1 / 60, "", ""),
+    "of-words": (4.0, "", ""),
+    "of-percent-a-minute": (PERCENT / 60, "", ""),
 }
+"""How a column is counted: the factor to the metric's unit, and what ends the names of the column and of the metric."""
+
+_COLUMNS = """
+cpu fractions: %user=user %usr=user %nice=nice %system=system %sys=system %iowait=iowait %steal=steal %irq=irq
+  %soft=softirq %guest=guest %gnice=guest_nice %idle=idle
+processes rates: proc=created_processes cswch=context_switches
+process rates: minflt=minor_faults majflt=major_faults cminflt=children_minor_faults cmajflt=children_major_faults
+  nswap=swapped_pages fractions: %user=user %system=system %cuser=children_user %csystem=children_system
+interrupts rates: intr=interrupts plain: all=interrupts_per_s
+swapping rates: pswpin=swapped_in_pages pswpout=swapped_out_pages
+paging of-KB: pgpgin/s=paged_in_bytes_per_s pgpgout/s=paged_out_bytes_per_s fractions: %vmeff=reclaim_efficiency
+  rates: fault=faults majflt=major_faults pgfree=freed_pages pgscank=kswapd_scanned_pages pgscand=scanned_pages
+  pgsteal=reclaimed_pages pgprom=promoted_pages pgdem=demoted_pages counts: activepg=active_pages
+  inadtypg=inactive_dirty_pages inaclnpg=inactive_clean_pages inatarpg=inactive_target_pages
+io plain: tps=transfers_per_s rtps=read_transfers_per_s wtps=write_transfers_per_s dtps=discard_transfers_per_s
+  of-sectors: bread/s=read_bytes_per_s bwrtn/s=write_bytes_per_s bdscd/s=discard_bytes_per_s
+memory kilobytes: kbmemfree=free kbavail=available kbmemused=used kbbuffers=buffers kbcached=cached kbcommit=committed
+  kbactive=active kbinact=inactive kbdirty=dirty kbshmem=shared kbanonpg=anonymous kbslab=slab kbkstack=kernel_stack
+  kbpgtbl=page_tables kbvmused=vmalloc kbmemshrd=shared kbswpfree=swap_free kbswpused=swap_used kbswpcad=swap_cached
+  fractions: %memused=used %commit=committed %swpused=swap_used %swpcad=swap_cached rates: frmpg=freed_pages
+  shmpg=shared_pages bufpg=buffer_pages campg=cached_pages
+swap kilobytes: kbswpfree=free kbswpused=used kbswpcad=cached fractions: %swpused=used %swpcad=cached
+hugepages kilobytes: kbhugfree=free kbhugused=used kbhugrsvd=reserved kbhugsurp=surplus fractions: %hugused=used
+kernel-tables counts: dentunusd=unused_dentries file-nr=files inode-nr=inodes pty-nr=terminals file-sz=files
+  inode-sz=inodes super-sz=superblocks dquot-sz=quotas rtsig-sz=signals fractions: %file-sz=files
+  %super-sz=superblocks %dquot-sz=quotas %rtsig-sz=signals
+queue plain: runq-sz=runnable counts: plist-sz=processes plain: ldavg-1=load_1min ldavg-5=load_5min
+  ldavg-15=load_15min blocked=blocked_processes
+tty rates: rcvin=receive_interrupts xmtin=transmit_interrupts txmtin=transmit_interrupts framerr=frame_errors
+  prtyerr=parity_errors brk=breaks ovrun=overruns
+disk plain: tps=transfers_per_s aqu-sz=queue_length avgqu-sz=queue_length of-KB: rkB/s=read_bytes_per_s
+  wkB/s=write_bytes_per_s dkB/s=discard_bytes_per_s kilobytes: areq-sz=request of-sectors: rd_sec/s=read_bytes_per_s
+  wr_sec/s=write_bytes_per_s dc_sec/s=discard_bytes_per_s sect/s=transfer_bytes_per_s avgrq-sz=request_bytes of-ms:
+  await=await_s svctm=service_time_s fractions: %util=utilisation
+network of-KB: rxkB/s=receive_bytes_per_s txkB/s=transmit_bytes_per_s rates: rxbyt=receive_bytes txbyt=transmit_bytes
+  fractions: %ifutil=utilisation rates: rxpck=receive_packets txpck=transmit_packets rxcmp=receive_compressed_packets
+  txcmp=transmit_compressed_packets rxmcst=receive_multicast_packets
+network-errors rates: rxerr=receive_errors txerr=transmit_errors coll=collisions rxdrop=receive_drops
+  txdrop=transmit_drops txcarr=carrier_errors rxfram=frame_errors rxfifo=receive_fifo_errors
+  txfifo=transmit_fifo_errors
+nfs rates: call=calls retrans=retransmissions read=reads write=writes access=accesses getatt=getattrs
+nfsd rates: scall=calls badcall=bad_calls packet=packets udp=udp_packets tcp=tcp_packets hit=cache_hits
+  miss=cache_misses sread=reads swrite=writes saccess=accesses sgetatt=getattrs
+sockets counts: totsck=sockets tcpsck=tcp_sockets udpsck=udp_sockets rawsck=raw_sockets ip-frag=ip_fragments
+  tcp-tw=tcp_time_wait_sockets
+sockets6 counts: tcp6sck=tcp_sockets udp6sck=udp_sockets raw6sck=raw_sockets ip6-frag=ip_fragments
+ip rates: irec=received_datagrams fwddgm=forwarded_datagrams idel=delivered_datagrams orq=sent_datagrams
+  asmrq=reassembly_fragments asmok=reassembled_datagrams fragok=fragmented_datagrams fragcrt=created_fragments
+ip-errors rates: ihdrerr=header_errors iadrerr=address_errors iukwnpr=unknown_protocols idisc=receive_discards
+  odisc=send_discards onort=no_routes asmf=reassembly_failures fragf=fragmentation_failures
+ip6 rates: irec6=received_datagrams fwddgm6=forwarded_datagrams idel6=delivered_datagrams orq6=sent_datagrams
+  asmrq6=reassembly_fragments asmok6=reassembled_datagrams imcpck6=received_multicasts omcpck6=sent_multicasts
+  fragok6=fragmented_datagrams fragcr6=created_fragments
+ip6-errors rates: ihdrer6=header_errors iadrer6=address_errors iukwnp6=unknown_protocols i2big6=too_big_errors
+  idisc6=receive_discards odisc6=send_discards inort6=receive_no_routes onort6=no_routes asmf6=reassembly_failures
+  fragf6=fragmentation_failures itrpck6=truncated_packets
+icmp rates: imsg=received_messages omsg=sent_messages iech=received_echos iechr=received_echo_replies oech=sent_echos
+  oechr=sent_echo_replies itm=received_timestamps itmr=received_timestamp_replies otm=sent_timestamps
+  otmr=sent_timestamp_replies iadrmk=received_mask_requests iadrmkr=received_mask_replies oadrmk=sent_mask_requests
+  oadrmkr=sent_mask_replies
+icmp-errors rates: ierr=receive_errors oerr=send_errors idstunr=received_unreachables odstunr=sent_unreachables
+  itmex=received_time_exceeded otmex=sent_time_exceeded iparmpb=received_parameter_problems
+  oparmpb=sent_parameter_problems isrcq=received_source_quenches osrcq=sent_source_quenches iredir=received_redirects
+  oredir=sent_redirects
+icmp6 rates: imsg6=received_messages omsg6=sent_messages iech6=received_echos iechr6=received_echo_replies
+  oech6=sent_echos oechr6=sent_echo_replies igmbq6=received_group_queries igmbr6=received_group_reports
+  ogmbr6=sent_group_reports igmbrd6=received_group_reductions ogmbrd6=sent_group_reductions
+  irtsol6=received_router_solicits ortsol6=sent_router_solicits irtad6=received_router_advertisements
+  inbsol6=received_neighbour_solicits onbsol6=sent_neighbour_solicits inbad6=received_neighbour_advertisements
+  onbad6=sent_neighbour_advertisements
+icmp6-errors rates: ierr6=receive_errors idtunr6=received_unreachables odtunr6=sent_unreachables
+  itmex6=received_time_exceeded otmex6=sent_time_exceeded iprmpb6=received_parameter_problems
+  oprmpb6=sent_parameter_problems iredir6=received_redirects oredir6=sent_redirects ipck2b6=received_too_bigs
+  opck2b6=sent_too_bigs
+tcp rates: active=active_opens passive=passive_opens iseg=received_segments oseg=sent_segments
+tcp-errors rates: atmptf=failed_attempts estres=resets retrseg=retransmitted_segments retrans=retransmitted_segments
+  isegerr=receive_errors orsts=sent_resets
+udp rates: idgm=received_datagrams odgm=sent_datagrams noport=no_port_datagrams idgmerr=receive_errors
+udp6 rates: idgm6=received_datagrams odgm6=sent_datagrams noport6=no_port_datagrams idgmer6=receive_errors
+fc rates: fch_rxf=receive_frames fch_txf=transmit_frames of-words: fch_rxw/s=receive_bytes_per_s
+  fch_txw/s=transmit_bytes_per_s
+softnet rates: total=frames dropd=dropped_frames squeezd=squeezes rx_rps=steered_packets flw_lim=flow_limits counts:
+  blg_len=backlog_packets
+cpu-frequency of-MHz: MHz=frequency_hz wghMHz=weighted_frequency_hz fractions: %MHz=frequency
+fan of-minutes: rpm=speed_per_s drpm=speed_over_minimum_per_s
+temperature plain: degC=temperature_celsius fractions: %temp=temperature
+voltage plain: inV=input_volts fractions: %in=input
+usb of-ms: maxpower=maximum_amperes
+battery fractions: %cap=capacity of-percent-a-minute: cap/min=capacity_change_fraction_per_s
+filesystem megabytes: MBfsfree=free MBfsused=used fractions: %fsused=used %ufsused=user_used %Iused=inodes_used
+  counts: Ifree=free_inodes Iused=used_inodes
+"""
+"""By activity the columns with their metrics, in the kind that stands before them."""
+
+
+def _tables() -> dict[str, dict[str, tuple[str, float]]]:
+    found: dict[str, dict[str, tuple[str, float]]] = {}
+    activity = kind = ""
+    for word in _COLUMNS.split():
+        column, equals, name = word.partition("=")
+        if equals:
+            factor, suffix, unit = _KINDS[kind]
+            found[activity][column + suffix] = name + unit, factor
+        elif word.endswith(":"):
+            kind = word[:-1]
+        else:
+            activity = word
+            found[activity] = {}
+    return found
+
+
+METRICS: Mapping[str, Mapping[str, tuple[str, float]]] = {**_tables(), "psi": _PRESSURE}
 """By activity and column: metric, and the factor from sysstat's unit to the metric's."""
 
 _ANY = (-np.inf, np.inf)
@@ -212,11 +169,9 @@ CPU_SUM = (80.0, 120.0)
 
 _ALL_SHARES = (("%user", "%usr"), ("%system", "%sys"), ("%nice",), ("%iowait",), ("%idle",))
 
-TABLE_ACTIVITIES: Mapping[str, str] = {"queue": "load"}
-"""Activities whose name in tables is another than in records."""
+TABLE_ACTIVITIES: Mapping[str, str] = {"queue": "load"}  # activities whose name in tables is another than in records
 
-_CPU = re.compile(r"CPU(\d{1,6})")
-_IRQ = re.compile(r"i(\d{3})/s")
+_INTERRUPTS = re.compile(r"CPU(\d{1,6})|i(\d{3})/s")
 
 
 @lru_cache(maxsize=8192)
@@ -228,18 +183,15 @@ def metric_of(activity: str, column: str) -> tuple[str, float]:
     """
     if (known := METRICS.get(activity, {}).get(column)) is not None:
         return known
-    if (cpu := _CPU.fullmatch(column)) is not None:
-        return f"cpu{int(cpu[1])}_interrupts_per_s", 1.0
-    if (irq := _IRQ.fullmatch(column)) is not None:
-        return f"irq{int(irq[1])}_interrupts_per_s", 1.0
+    if (found := _INTERRUPTS.fullmatch(column)) is not None:
+        return f"{'cpu' if found[1] else 'irq'}{int(found[1] or found[2])}_interrupts_per_s", 1.0
     name = re.sub(r"\W+", "_", column.removesuffix("/s")).strip("_").lower() or "column"
     if column.endswith("/s"):
         return f"{name}_per_s", 1.0
     return (f"{name}_fraction", PERCENT) if column.startswith("%") else (f"{name}_value", 1.0)
 
 
-SUFFIXED = re.compile(r"(\d{1,15}(?:[.,]\d{1,9})?)([%BkMGTP])")
-"""A number with a unit, as ``sar --human`` prints it."""
+SUFFIXED = re.compile(r"(\d{1,15}(?:[.,]\d{1,9})?)([%BkMGTP])")  # a number with a unit, as ``sar --human`` prints it
 
 _BYTES = {letter: 1024.0**power for power, letter in enumerate("BkMGTP")}
 
@@ -255,20 +207,12 @@ def scaled(activity: str, column: str, word: str) -> float | None:
     return value * _BYTES[found[2]] / factor if name.endswith(("_bytes", "_bytes_per_s")) else None
 
 
-@cache
-def _activities() -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for activity, columns in METRICS.items():
-        for column in columns:
-            found[column] = (*found.get(column, ()), activity)
-    return found
-
-
+@lru_cache(maxsize=8192)
 def activities_of(column: str) -> tuple[str, ...]:
     """The activities that have a column."""
-    if _CPU.fullmatch(column) or _IRQ.fullmatch(column):
+    if _INTERRUPTS.fullmatch(column):
         return ("interrupts",)
-    return _activities().get(column, ())
+    return tuple(activity for activity, columns in METRICS.items() if column in columns)
 
 
 def normalise(block: Block, older: bool = False) -> dict[str, NDArray[np.float64]]:

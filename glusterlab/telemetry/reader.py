@@ -1,7 +1,5 @@
 """Telemetry from any file of sysstat: recognise it, divide it, and read it column by column."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterator
@@ -38,11 +36,8 @@ _HEADER = (
 )
 _MARK = re.compile(_HEADER)
 _PREFIXED = re.compile(rf"(?m)^[ \t]*\[?[A-Za-z0-9][A-Za-z0-9._-]{{0,253}}\]?: +{_HEADER}")
-SCAN_BYTES = 4 << 20
-"""So much text is searched at a time for a place to divide it."""
-
-_LINES = 20_000
-"""Lines with a time among which a header of sar is searched."""
+SCAN_BYTES = 4 << 20  # so much text is searched at a time for a place to divide it
+_LINES = 20_000  # lines with a time among which a header of sar is searched
 
 _NOT_READ = {
     "the XML of sadf -x": re.compile(r"<sysstat"),
@@ -83,9 +78,9 @@ def recognise(head: bytes) -> Tool | None:
     'sar'
     """
     kind = _kind(head[:HEAD_BYTES])
-    if kind is None:
-        return None if _not_read(head) is None else "sadf"
-    return "sar" if kind in {"sar", "hosts"} else "sadf"
+    if kind in {"sar", "hosts"}:
+        return "sar"
+    return None if kind is None and _not_read(head) is None else "sadf"
 
 
 def chunks(path: Path, chunk_bytes: int = CHUNK_BYTES) -> list[Chunk]:
@@ -98,8 +93,7 @@ def chunks(path: Path, chunk_bytes: int = CHUNK_BYTES) -> list[Chunk]:
     # UTF-16 has a NUL in every other byte
     if not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         check_text(head, path)
-    kind = _kind(head)
-    if kind is None:
+    if (kind := _kind(head)) is None:
         found = _not_read(head)
         what = "neither" if found is None else f"{found}: use sadf -d or sadf -j"
         raise ParseError(f"expected a report of sar or the output of sadf, found {what}", file=path, line=1)
@@ -131,9 +125,17 @@ def read_chunk(chunk: Chunk, averages: bool = False, window_bytes: int = WINDOW_
     `averages` also gives those that sar printed. `ParseError` for damage, for a value that no host can have, and for a
     cut, after what is whole.
     """
+    if chunk.kind == "sar":
+        batches = TextReader(chunk, averages, window_bytes).batches()
+    elif chunk.kind == "hosts":
+        batches = _read_by_host(chunk, averages)
+    elif chunk.kind == "csv":
+        batches = CsvReader(chunk, window_bytes).batches()
+    else:
+        batches = JsonReader(chunk, window_bytes // 4).batches()
     damage: ParseError | None = None
     try:
-        for batch in _read_chunk(chunk, averages, window_bytes):
+        for batch in batches:
             kept = []
             for block in batch:
                 if (found := impossible(block)) is None:
@@ -147,17 +149,6 @@ def read_chunk(chunk: Chunk, averages: bool = False, window_bytes: int = WINDOW_
         damage = damage or error
     if damage is not None:
         raise damage
-
-
-def _read_chunk(chunk: Chunk, averages: bool, window_bytes: int) -> Iterator[list[Block]]:
-    if chunk.kind == "sar":
-        yield from TextReader(chunk, averages, window_bytes).batches()
-    elif chunk.kind == "hosts":
-        yield from _read_by_host(chunk, averages)
-    elif chunk.kind == "csv":
-        yield from CsvReader(chunk, window_bytes).batches()
-    else:
-        yield from JsonReader(chunk, window_bytes // 4).batches()
 
 
 def _read_by_host(chunk: Chunk, averages: bool) -> Iterator[list[Block]]:

@@ -1,7 +1,5 @@
 """Telemetry value by value, in the order of the file: as records, and as the lines of JSON that they print as."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,8 +21,7 @@ Stream: TypeAlias = IO[bytes]
 
 WINDOW_BYTES = 8 << 20
 
-SLICE_ROWS = 4096
-"""Rows that are printed at once: a byte of text becomes about 40 of JSON."""
+SLICE_ROWS = 4096  # rows that are printed at once: a byte of text becomes about 40 of JSON
 
 
 def records(source: Path | Stream, averages: bool = False) -> Iterator[TelemetryRecord]:
@@ -51,7 +48,15 @@ def records(source: Path | Stream, averages: bool = False) -> Iterator[Telemetry
 def json_lines(source: Path | Stream, averages: bool = False) -> Iterator[str]:
     """What `records` gives as JSON, made column by column: texts of many lines, without the end of the last."""
     for name, batch in _batches(source, averages):
-        yield from _printed(name, batch)
+        blocks, rows = _order(batch)
+        for start in range(0, len(blocks), SLICE_ROWS):
+            of_block, of_row = blocks[start : start + SLICE_ROWS], rows[start : start + SLICE_ROWS]
+            texts = [""] * len(of_block)
+            for number in np.unique(of_block).tolist():
+                places = np.flatnonzero(of_block == number)
+                for place, text in zip(places.tolist(), _rows(name, batch[number], of_row[places]), strict=True):
+                    texts[place] = text
+            yield "\n".join(texts)
 
 
 def _batches(source: Path | Stream, averages: bool) -> Iterator[tuple[str, list[Block]]]:
@@ -71,22 +76,9 @@ def _batches(source: Path | Stream, averages: bool) -> Iterator[tuple[str, list[
 
 
 def _order(batch: Sequence[Block]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The block and its row of every row, by the line on which it is."""
     sizes = [len(block) for block in batch]
     order = np.argsort(np.concatenate([np.arange(0), *(block.lines for block in batch)]), kind="stable")
     return np.repeat(np.arange(len(batch)), sizes)[order], np.concatenate([np.arange(0), *map(np.arange, sizes)])[order]
-
-
-def _printed(name: str, batch: Sequence[Block]) -> Iterator[str]:
-    blocks, rows = _order(batch)
-    for start in range(0, len(blocks), SLICE_ROWS):
-        of_block, of_row = blocks[start : start + SLICE_ROWS], rows[start : start + SLICE_ROWS]
-        texts = [""] * len(of_block)
-        for number in np.unique(of_block).tolist():
-            places = np.flatnonzero(of_block == number)
-            for place, text in zip(places.tolist(), _rows(name, batch[number], of_row[places]), strict=True):
-                texts[place] = text
-        yield "\n".join(texts)
 
 
 def _rows(name: str, block: Block, rows: NDArray[np.int64]) -> list[str]:
@@ -105,7 +97,11 @@ def _rows(name: str, block: Block, rows: NDArray[np.int64]) -> list[str]:
         f'{activity}, "device": {device}, "metric": '
         for number, time, device in zip(block.lines[rows].tolist(), times, devices, strict=False)
     ]
-    values = _numbers(np.concatenate([column[rows] for column in block.metrics.values()]))
+    numbers = np.concatenate([column[rows] for column in block.metrics.values()])
+    # the repr of a whole list costs a third of that of its numbers
+    values = repr(numbers.tolist())[1:-1].split(", ")
+    if not np.isfinite(numbers).all():
+        values = ["null" if text in {"nan", "inf", "-inf"} else text for text in values]
     columns: list[Iterable[str]] = []
     end = ""
     for at, metric in enumerate(block.metrics):
@@ -120,18 +116,8 @@ def _text(value: str | None) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _numbers(values: NDArray[np.float64]) -> list[str]:
-    # the repr of a whole list costs a third of that of its numbers
-    texts = repr(values.tolist())[1:-1].split(", ")
-    if not np.isfinite(values).all():
-        return ["null" if text in {"nan", "inf", "-inf"} else text for text in texts]
-    return texts
-
-
 @lru_cache(maxsize=4096)
 def iso_time(seconds: float, utc: bool, dated: bool) -> str:
     """A block's time as ISO 8601: with an offset when it is UTC, without a date when the file has none."""
     moment = datetime.fromtimestamp(seconds, UTC)
-    if not dated:
-        return moment.time().isoformat()
-    return (moment if utc else moment.replace(tzinfo=None)).isoformat()
+    return (moment.time() if not dated else moment if utc else moment.replace(tzinfo=None)).isoformat()

@@ -1,7 +1,5 @@
 """What ``sadf -d`` and ``sadf -D`` write: a header line per table, and rows with ``;`` between their fields."""
 
-from __future__ import annotations
-
 import re
 from calendar import timegm
 from collections.abc import Iterable, Iterator
@@ -112,9 +110,8 @@ def read_rows(rows: bytes, columns: tuple[str, ...], table: Header) -> tuple[Nam
         # sadf calls the mean of all CPUs -1
         texts = (device_name(table, [*before, name, *after]) or "" for name in column.categories)
         device = Names(column.codes, tuple(texts))
-    if len(seconds) != len(times) or len(zones) != 1:
-        raise NotRegular
-    if not all(bool(np.isfinite(column).all()) for column in metrics.values()):
+    finite = all(bool(np.isfinite(column).all()) for column in metrics.values())
+    if len(seconds) != len(times) or len(zones) != 1 or not finite:
         raise NotRegular
     return found["host"], Block(
         tool="sadf",
@@ -171,8 +168,7 @@ class CsvReader(WindowReader):
             self.header = header
             if not section:
                 continue
-            group = group_of(groups, header, section)
-            if group is None:
+            if (group := group_of(groups, header, section)) is None:
                 yield from self._by_line([(self.line + line, section)], header)
             else:
                 group.sections.append((self.line + line, section))
@@ -197,8 +193,7 @@ class CsvReader(WindowReader):
         rows = Rows()
         for first, section in sections:
             for line, text in _filled(section, first):
-                row = text.decode("utf-8", "replace").strip()
-                if not row:
+                if not (row := text.decode("utf-8", "replace").strip()):
                     continue
                 if _EVENT.match(row.encode("utf-8")) is not None:
                     # never one block across a restart
@@ -228,8 +223,7 @@ def _table_of(header: str, fields: list[str]) -> tuple[Header, list[str]]:
     columns = columns_of(names, len(fields))
     if columns is None or len(columns) != len(fields) - 3:
         raise ParseError(f"expected {len(names)} fields, found {len(fields)}")
-    table = header_of(columns)
-    if table is None:
+    if (table := header_of(columns)) is None:
         raise ParseError(f"expected columns of sysstat, found {header[:80]!r}")
     return table, fields[3:]
 
@@ -244,11 +238,9 @@ class Rows:
         """Take a row; `when` as `time_of` returns it. `ParseError` when a field is no number."""
         values = []
         for name, at in table.metrics.items():
-            value = number(fields[at])
-            if value is None:
-                raise ParseError(
-                    f"expected numbers in {name}, found {fields[at][:40]!r}; was it converted without LC_ALL=C?"
-                )
+            if (value := number(fields[at])) is None:
+                message = f"expected numbers in {name}, found {fields[at][:40]!r}; was it converted without LC_ALL=C?"
+                raise ParseError(message)
             values.append(value)
         self._rows.setdefault((table, host, when[1]), []).append((when[0], device_name(table, fields), values, line))
 

@@ -1,7 +1,5 @@
 """What ``sadf -j`` writes: the same values under names of their own."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -15,8 +13,7 @@ from glusterlab.telemetry.sysstat import Header, header_of
 from glusterlab.telemetry.windows import WindowReader
 from glusterlab.tools.document import unique_keys
 
-MAX_RECORD_BYTES = 16 << 20
-"""Of one moment; it is read from its start again with every window until its end is there."""
+MAX_RECORD_BYTES = 16 << 20  # of one moment; it is read from its start again with every window until its end is there
 
 _DEVICES = {
     "cpu": "CPU", "intr": "INTR", "line": "TTY", "disk-device": "DEV", "iface": "IFACE", "fchost": "FCHOST",
@@ -127,8 +124,7 @@ class JsonReader(WindowReader):
         zone = stamp.get("tz")
         # older versions say by a number whether the time is UTC
         zone = ("UTC" if stamp.get("utc") == 1 else "") if zone is None else zone
-        when = time_of(f"{stamp.get('date')} {stamp.get('time')} {zone}".strip())
-        if when is None:
+        if (when := time_of(f"{stamp.get('date')} {stamp.get('time')} {zone}".strip())) is None:
             raise ParseError(f"expected a date and a time in timestamp, found {str(stamp)[:80]}")
         for table, content in _tables(record):
             for item in content if isinstance(content, list) else [content]:

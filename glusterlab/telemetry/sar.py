@@ -3,8 +3,6 @@
 What is not regular (banners, restarts, prompts, damage) goes to `glusterlab.telemetry.sar_lines`, block by block.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -20,8 +18,7 @@ from glusterlab.telemetry.sar_lines import LOOK_AHEAD, LineReader, banner_of, is
 from glusterlab.telemetry.sysstat import Header, header_of
 from glusterlab.telemetry.windows import WindowReader
 
-SMALL_BYTES = 2048
-"""Fewer bytes are read faster line by line."""
+SMALL_BYTES = 2048  # fewer bytes are read faster line by line
 
 # without a digit: some locales begin a time with the half of the day
 _AVERAGE = re.compile(rb"[^\d\s][^\n:\d]{0,40}:|[^\d\s][^\n\d]{0,40}\xef\xbc\x9a")
@@ -163,7 +160,6 @@ class TextReader(WindowReader):
         return True
 
     def _by_line(self, texts: Iterable[tuple[int, bytes]], ahead: str = "") -> Iterator[Block]:
-        """Read texts, each with the number of its first line, line by line."""
         lines = (pair for at, text in texts for pair in enumerate(text.decode("utf-8", "replace").split("\n"), at))
         yield from self.line_reader.read(lines, ahead)
         self.line_reader.finish()
@@ -176,15 +172,10 @@ class TextReader(WindowReader):
         reader = self.line_reader
         state, header, words, average = reader.state, reader.header, reader.time_words, reader.average
         for group in groups:
-            if sum(map(len, group.rows)) < SMALL_BYTES:
-                yield from self._group_by_line(group)
-                continue
             try:
-                blocks = self._group_by_columns(group)
+                yield from self._group_by_columns(group)
             except NotRegular:
                 yield from self._group_by_line(group)
-            else:
-                yield from blocks
         reader.state = state
         reader.enter(header, words, average)
 
@@ -198,7 +189,7 @@ class TextReader(WindowReader):
     def _group_by_columns(self, group: _Group) -> list[Block]:
         """Blocks of a group, one per banner; changes clocks only when all of the group is regular."""
         header = group.header
-        if header.texts:
+        if header.texts or sum(map(len, group.rows)) < SMALL_BYTES:
             raise NotRegular
         numbers = line_numbers(group.lines, [rows.count(b"\n") + 1 for rows in group.rows])
         text, starts, lines, others = _rows(b"\n".join(group.rows), numbers)

@@ -1,7 +1,5 @@
 """The report of sar line by line: whatever a locale, a terminal or a hand has made of it, and damage by its line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,8 +12,7 @@ from glusterlab.telemetry.blocks import Block, Row, State, block_of
 from glusterlab.telemetry.metrics import SUFFIXED, activities_of, scaled
 from glusterlab.telemetry.sysstat import Header, device_name, header_of, is_column
 
-LOOK_AHEAD = 4096
-"""So many characters behind a banner show how the locale writes numbers and times."""
+LOOK_AHEAD = 4096  # so many characters behind a banner show how the locale writes numbers and times
 
 _BANNER = re.compile(r"^\W{0,8}(?:\S+:\s+)?Linux\s+\S+\s+(?:\(([^()]*)\)|(?=\d))(.*)$")
 _NUMBER = re.compile(r"[+-]?\d{1,25}(?:[.,]\d{1,25})?")
@@ -205,8 +202,7 @@ class LineReader:
     def _take(self, part: _Row) -> Iterator[Block]:
         header, average = part.header, part.seconds is None
         damage = self.damage
-        values = self._values(header, part.fields, part.line)
-        if values is None:
+        if (values := self._values(header, part.fields, part.line)) is None:
             # printed averages are no rows
             self.damage = damage if average else self.damage
             return
@@ -242,11 +238,10 @@ class LineReader:
         values = []
         for name, at in header.metrics.items():
             value = number(fields[at])
-            if value is None and SUFFIXED.fullmatch(fields[at]):
-                value = scaled(header.activity, name, fields[at])
-                if value is None:
-                    found = f"expected a number without a unit in {name}, found {fields[at]!r}"
-                    raise ParseError(f"{found}; print the report without --human", file=self.path, line=line)
+            has_unit = value is None and SUFFIXED.fullmatch(fields[at])
+            if has_unit and (value := scaled(header.activity, name, fields[at])) is None:
+                found = f"expected a number without a unit in {name}, found {fields[at]!r}"
+                raise ParseError(f"{found}; print the report without --human", file=self.path, line=line)
             if value is None:
                 self._damaged(f"expected a number in {name}, found {fields[at][:40]!r}", line)
                 return None

@@ -1,21 +1,18 @@
 """The tables of sysstat: known by columns whose names, unlike their order and number, no version changed."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-DEVICES = frozenset({
+DEVICES = frozenset({  # columns that name the CPU, interface, ... of a row
     "CPU", "INTR", "DEV", "IFACE", "TTY", "FCHOST", "FILESYSTEM", "MOUNTPOINT", "FAN", "TEMP", "IN", "BAT", "BUS",
     "PID",
 })  # fmt: skip
-"""Columns that name the CPU, interface, ... of a row."""
 
 TEXTS = frozenset({"DEVICE", "status", "manufact", "product", "idvendor", "idprod"})
 """Columns of text, or of numbers that count nothing; a row's text may hold blanks."""
 
-MARKS = {
+MARKS = {  # a column that only one table has, and the table's activity; the first that is found counts
     mark: activity
     for activity, marks in {
         "cpu-frequency": "MHz %MHz wghMHz", "softnet": "total/s", "interrupts": "intr/s INTR", "fan": "rpm",
@@ -31,7 +28,6 @@ MARKS = {
     }.items()
     for mark in marks.split()
 }  # fmt: skip
-"""A column that only one table has, and the table's activity; the first that is found counts."""
 
 _IRQ = re.compile(r"i\d{3}/s")
 _NAME = re.compile(r"[%A-Za-z][\w%./*-]*")
@@ -54,9 +50,8 @@ class Header:
     @property
     def metrics(self) -> dict[str, int]:
         """Place of every column of numbers, by its name."""
-        return {
-            name: place for place, name in enumerate(self.columns) if place != self.device and place not in self.texts
-        }
+        others = {self.device, *self.texts}
+        return {name: place for place, name in enumerate(self.columns) if place not in others}
 
 
 def is_column(word: str) -> bool:
@@ -93,8 +88,6 @@ def device_name(header: Header, fields: tuple[str, ...] | list[str]) -> str | No
     if header.activity == "usb":
         parts = [fields[header.columns.index(part)] for part in ("idvendor", "idprod") if part in header.columns]
         return ":".join([name, *parts])
-    if header.activity == "cpu" or header.columns[header.device] == "CPU":
-        return "all" if name == "-1" else name
-    if header.columns[header.device] == "INTR" and name == "-1":
-        return "sum"
-    return name
+    if name == "-1" and (header.activity == "cpu" or header.columns[header.device] == "CPU"):
+        return "all"
+    return "sum" if name == "-1" and header.columns[header.device] == "INTR" else name

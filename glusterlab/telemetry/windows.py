@@ -1,7 +1,5 @@
 """A raw file of any size, plain or packed, as windows of whole lines in bounded memory."""
 
-from __future__ import annotations
-
 import codecs
 import errno
 from collections.abc import Iterable, Iterator
@@ -47,6 +45,8 @@ def _read(stream: IO[bytes], size: int, path: Path) -> tuple[bytes, ParseError |
     except OSError as error:
         reason = error.strerror if error.errno in errno.errorcode else str(error)
         damage = ParseError(f"cannot be read: {reason}", file=path)
+    except ParseError as error:
+        damage = error
     return pieces[0] if len(pieces) == 1 else b"".join(pieces), damage
 
 
@@ -72,14 +72,9 @@ def windows(
     """
     rest, first = b"", start == 0
     damage: ParseError | None = None
-    texts = _texts(path, start, end, size)
-    while True:
-        try:
-            data = next(texts)
-        except StopIteration:
-            break
-        except ParseError as error:
-            damage = error
+    for data in _texts(path, start, end, size):
+        if isinstance(data, ParseError):
+            damage = data
             break
         text = rest + data if rest else data
         if first:
@@ -103,8 +98,8 @@ def windows(
         yield rest
 
 
-def _texts(path: Path, start: int, end: int | None, size: int) -> Iterator[bytes]:
-    """The bytes of a file, unpacked, and as UTF-8 when they are UTF-16."""
+def _texts(path: Path, start: int, end: int | None, size: int) -> Iterator[bytes | ParseError]:
+    """The bytes of a file, unpacked, and as UTF-8 when they are UTF-16; at the end what is damaged."""
     decoder: codecs.IncrementalDecoder | None = None
     at = start
     with closing(open_binary(path)) as stream:
@@ -119,8 +114,8 @@ def _texts(path: Path, start: int, end: int | None, size: int) -> Iterator[bytes
             if data:
                 yield data if decoder is None else decoder.decode(data).encode("utf-8", "replace")
             if damage is not None:
-                raise damage
-            if len(data) < wanted or at == end:
+                yield damage
+            if damage is not None or len(data) < wanted or at == end:
                 return
 
 
@@ -152,7 +147,6 @@ class WindowReader:
             raise ParseError(damage.message, file=self.chunk.path, line=damage.line)
 
     def _whole(self, window: bytes) -> bytes:
-        """The window without a last line that was cut off."""
         if window.endswith(b"\n"):
             return window
         whole, tail = window[: (at := window.rfind(b"\n") + 1)], window[at:].decode("utf-8", "replace")

@@ -4,8 +4,6 @@ lxcfs answers for the control group of the reader's own init process, so sar in 
 time, memory and load. What it cannot tell apart stays the machine's own: `SHARED_COUNTERS`.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

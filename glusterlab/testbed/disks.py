@@ -1,7 +1,5 @@
 """The testbed's disks: sparse files behind loop devices, which the hosts format with XFS and mount."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -22,7 +20,7 @@ from glusterlab.testbed.options import ARRAY_DISKS, TestbedOptions
 
 DISK_BYTES = int(ST6000NM0034.capacity_bytes)
 ARRAY_BYTES = 12 << 40  # a fifth of its drives; a file of ext4 has 16 TiB at most
-Kind = Literal["disk", "array"]
+Kind = Literal["disk", "array", "nvme"]
 BRICK_OPTIONS = "noatime,inode64"  # as host-init.sh mounts them
 _BLOCK = Path("/sys/block")
 JOURNAL_BYTES = 65 << 20
@@ -42,23 +40,32 @@ class Disk:
     number: str
     mount_point: str
 
+    @property
+    def spins(self) -> bool:
+        """Whether it can lie behind heads."""
+        return self.kind != "nvme"
+
 
 def mount_points(options: TestbedOptions) -> dict[Kind, list[str]]:
     """Where the bricks of every server are mounted, by kind."""
     return {
         "disk": [f"/bricks/jbod/d{n:02d}" for n in range(1, options.disks + 1)],
         "array": [f"/bricks/raid6/a{n:02d}" for n in range(1, options.arrays + 1)],
+        "nvme": [f"/bricks/nvme/n{n:02d}" for n in range(1, options.nvme + 1)],
     }
 
 
 def file_system_bytes(options: TestbedOptions) -> dict[Kind, int]:
     """Size of a brick's file system by kind of disk; behind one with a head lies the rest of the drive."""
-    return {"disk": options.disk_size_bytes, "array": options.disk_size_bytes * ARRAY_DISKS}
+    size = options.disk_size_bytes
+    return {"disk": size, "array": size * ARRAY_DISKS, "nvme": size}
 
 
 def make(options: TestbedOptions, folder: Path) -> list[Disk]:
     """Make the sparse backing files, in a folder, and loop devices of all servers."""
-    sizes = {"disk": DISK_BYTES, "array": ARRAY_BYTES} if options.heads else file_system_bytes(options)
+    sizes = file_system_bytes(options)
+    if options.heads:
+        sizes |= {"disk": DISK_BYTES, "array": ARRAY_BYTES}
     kinds = mount_points(options).items()
     places = [(host, kind, point) for host in options.server_names for kind, points in kinds for point in points]
     images = {image_of(host, point): kind for host, kind, point in places}
@@ -67,7 +74,7 @@ def make(options: TestbedOptions, folder: Path) -> list[Disk]:
         with (folder / image).open("wb") as stream:
             stream.truncate(sizes[kind])
     if options.heads:
-        headserver.begin(folder, images)
+        headserver.begin(folder, {image: kind for image, kind in images.items() if kind != "nvme"})
     made = []
     for host, kind, point in places:
         with _loops(folder):

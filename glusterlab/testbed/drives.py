@@ -4,8 +4,6 @@ Figures come from documents about the hardware, never from a result that a testb
 before any pool was measured with them, and a change of one is a change of the model: say so where results are compared.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

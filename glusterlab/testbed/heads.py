@@ -7,8 +7,6 @@ while it has nothing else to do. With a write cache a write ends when the data a
 are on the medium.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections import Counter, OrderedDict

@@ -4,8 +4,6 @@ Loop devices lie on its files, and its own file `control` takes a scale and says
 is gone, and so outlives the command that started it. Without a scale nothing is delayed.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -2,7 +2,7 @@
 # Process 1 of a testbed host: brings up its disks and services, then reaps what ends. Argument: server or client.
 set -eu
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
-umount --lazy /mnt/machine
+! mountpoint -q /mnt/machine || umount --lazy /mnt/machine
 
 # A host that was up before has its files still: it is only mounted again.
 formatted=/var/lib/glusterlab-formatted

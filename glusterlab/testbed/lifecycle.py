@@ -1,7 +1,5 @@
 """Starting a testbed, taking it down, and looking at it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -16,7 +14,7 @@ from filelock import FileLock, Timeout
 from ruamel.yaml import YAML
 
 from glusterlab.errors import TestbedError, UsageError
-from glusterlab.testbed import cgroups, disks, headserver, local, network, throttle
+from glusterlab.testbed import cgroups, disks, guests, headserver, local, network, own_tree, throttle
 from glusterlab.testbed.local import run, unmount_below
 from glusterlab.testbed.options import TestbedOptions
 from glusterlab.testbed.state import (
@@ -32,6 +30,7 @@ from glusterlab.testbed.tree import TREE_BYTES, ensure_tree, tree_path, tree_pro
 
 Progress = Callable[[str], None]
 _HOST_KEY = "ssh_host_ed25519_key"
+_SHIM = "xsave.so"
 _BOOT_DEADLINE_S = 90.0
 _PEER_DEADLINE_S = 60.0
 
@@ -51,13 +50,14 @@ def up(options: TestbedOptions, progress: Progress) -> State:
     """Start a testbed: hosts, disks, links, GlusterFS peers, and the files to reach them in the state's folder."""
     local.require()
     with _lock(options.name):
-        if found := _problems(options):
+        problems, gluster = ([], "") if options.tree is None else own_tree.examine(Path(options.tree))
+        if found := [*problems, *_problems(options)]:
             raise TestbedError("; ".join(found))
         folder = state_folder(options.name)
-        tree = ensure_tree(options.release, options.mirror, progress)
+        tree = ensure_trees(options, progress)
         folder.mkdir(parents=True, mode=0o700)
         (folder / MARKER).touch()
-        state = State(folder, options)
+        state = State(folder, options, gluster=gluster)
         try:
             _start(state, tree, progress)
         except BaseException:
@@ -67,19 +67,30 @@ def up(options: TestbedOptions, progress: Progress) -> State:
     return state
 
 
+def ensure_trees(options: TestbedOptions, progress: Progress) -> Path:
+    """The tree of a testbed's hosts; made first where missing and not the user's, as is that of its guests' kernel."""
+    made = [ensure_tree(release, options.mirror, progress, names) for release, names in guests.trees(options)]
+    return made[0] if options.tree is None else Path(options.tree)
+
+
 def _problems(options: TestbedOptions) -> list[str]:
     """What is in the way of a start, all of it, before anything is made: that may take minutes."""
-    found = [*(headserver.problems() if options.heads else []), *tree_problems(options.release)]
+    trees = guests.trees(options)
+    found = [
+        *(headserver.problems() if options.heads else []),
+        *(guests.problems(options) if options.kernel_clients else []),
+        *dict.fromkeys(problem for tree in trees for problem in tree_problems(*tree)),
+    ]
     if _remains(options.name):
         advice = f"'glusterlab testbed down --name {options.name}' removes it"
         found.append(f"the testbed '{options.name}' is there already (or left over from a crash): {advice}")
     found += network.subnet_problems(options.subnet)
     advice = "the testbed's counters need it"
     found += [f"this kernel has no control group at {folder}: {advice}" for folder in cgroups.missing()]
-    bricks = 0 if options.memory_backed else options.servers * (options.disks + options.arrays)
+    bricks = 0 if options.memory_backed else options.servers * (options.disks + options.arrays + options.nvme)
     needed: dict[int, tuple[Path, int]] = {}
-    of_tree = 0 if tree_path(options.release).is_dir() else TREE_BYTES
-    for path, size in ((state_home(), bricks * disks.JOURNAL_BYTES), (tree_path(options.release), of_tree)):
+    of_trees = [(path, 0 if path.is_dir() else TREE_BYTES) for path in (tree_path(*tree) for tree in trees)]
+    for path, size in ((state_home(), bricks * disks.JOURNAL_BYTES), *of_trees):
         place = next(folder for folder in (path, *path.parents) if folder.exists())
         first, others = needed.get(place.stat().st_dev, (place, 0))
         needed[place.stat().st_dev] = first, others + size
@@ -120,12 +131,12 @@ def status(name: str) -> list[HostStatus]:
     state = State.load(state_folder(name))
     found = []
     for host in state.options.host_names:
-        space = network.namespace(name, host)
+        space, address = network.namespace(name, host), state.options.address(host)
         pids = network.pids(space) if space in network.namespaces(name) else []
         needed = ("sshd", "glusterd") if host in state.options.server_names else ("sshd",)
-        live = services(pids)
+        live = guests.services(address) if pids and host in state.options.guest_names else services(pids)
         lacks = tuple(service for service in needed if service not in live)
-        found.append(HostStatus(host, state.options.address(host), not lacks, len(pids), lacks))
+        found.append(HostStatus(host, address, not lacks, len(pids), lacks))
     return found
 
 
@@ -159,7 +170,8 @@ def _start(state: State, tree: Path, progress: Progress) -> None:
         images = state.folder / "disks"
         images.mkdir()
         run(["mount", "-t", "tmpfs", "-o", "size=60%", "glusterlab-disks", images])
-    progress(f"disks: {options.servers} servers with {options.disks} disks and {options.arrays} arrays each")
+    drives = f", {options.nvme} NVMe drives" if options.nvme else ""
+    progress(f"disks: {options.servers} servers with {options.disks} disks, {options.arrays} arrays{drives} each")
     state.disks = disks.make(options, state.folder / "disks")
     state.save()
     progress(f"network: {len(hosts)} hosts on {options.subnet}")
@@ -167,6 +179,8 @@ def _start(state: State, tree: Path, progress: Progress) -> None:
     cgroups.make(options.name, hosts)
     cgroups.start_lxcfs(state.folder / "lxcfs")
     (state.folder / "shared").mkdir()
+    if options.kernel_clients:
+        guests.make_shim(state.folder / _SHIM)
     for host in hosts:
         _make_root(state, host)
     _make_keys(state)
@@ -194,7 +208,10 @@ def _make_root(state: State, host: str) -> None:
     sizes = disks.file_system_bytes(state.options)
     bricks = "".join(f"{disk.device} {disk.mount_point} {sizes[disk.kind]}\n" for disk in state.disks_of(host))
     (upper / "etc/glusterlab-bricks").write_text(bricks, encoding="ascii")
-    for script, place in (("host-init.sh", upper / "usr/local/sbin/host-init"), ("host-boot.sh", folder / "host-boot")):
+    scripts = {"host-init.sh": upper / "usr/local/sbin/host-init", "host-boot.sh": folder / "host-boot"}
+    if host in options.guest_names:
+        scripts |= {"guest-init.sh": upper / "usr/local/sbin/guest-init", "guest-boot.sh": folder / "guest-boot"}
+    for script, place in scripts.items():
         place.write_text(resources.files(__package__).joinpath(script).read_text(encoding="ascii"), encoding="ascii")
         place.chmod(0o755)
 
@@ -244,6 +261,9 @@ def _boot(state: State, tree: Path, host: str) -> subprocess.Popen[bytes]:
     role = "server" if host in options.server_names else "client"
     namespaces = ["unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child"]
     arguments = [folder / "host-boot", host, role, tree, folder, state.folder / "lxcfs/mount", state.folder / "shared"]
+    if host in options.guest_names:
+        places = [guests.kernel_tree(), tree, folder, state.folder / "shared", state.folder / _SHIM]
+        arguments = [folder / "guest-boot", *places, *guests.arguments(options, host)]
     command = ["nsenter", f"--net=/run/netns/{network.namespace(options.name, host)}", *namespaces]
     groups = cgroups.folders(options.name, host)
 
@@ -316,7 +336,7 @@ def instructions(state: State) -> str:
     """What a person can do with a testbed that has just been started."""
     folder = state.folder
     return (
-        f"The testbed '{state.options.name}' is up.\n"
+        f"The testbed '{state.options.name}' is up: {state.runs}.\n"
         f"  cluster file  {folder}/cluster.yaml\n"
         f"  log in        ssh -F {folder}/ssh_config server01\n"
         f"  examine it    glusterlab check {folder}/cluster.yaml\n"

@@ -1,7 +1,5 @@
 """The machine that a testbed runs on: whether it can, its commands, its mounts and its kernel's files."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

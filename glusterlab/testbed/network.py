@@ -1,7 +1,5 @@
 """The testbed's network: one namespace per host, each with a veth pair into one bridge."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -15,6 +13,7 @@ from glusterlab.testbed.local import run
 from glusterlab.testbed.options import TestbedOptions
 
 INTERFACE = "eth0"
+TAP = "tap0"
 _KILL_DEADLINE_S = 60.0
 
 
@@ -60,6 +59,12 @@ def make(options: TestbedOptions) -> None:
     run(["ip", "-batch", "-"], stdin="\n".join(outside) + "\n")
     for host in hosts:
         address = f"addr add {options.address(host)}/{prefix} dev {INTERFACE}"
+        if host in options.guest_names:
+            # the guest has the address; its link stays what it is for other hosts, so that it is limited as theirs
+            address = (
+                f"tuntap add dev {TAP} mode tap\nlink add guest type bridge\nlink set {INTERFACE} master guest\n"
+                f"link set {TAP} master guest\nlink set {TAP} up\nlink set guest up"
+            )
         inside = ["link set lo up", address, f"link set {INTERFACE} up"]
         run(["ip", "-n", namespace(options.name, host), "-batch", "-"], stdin="\n".join(inside) + "\n")
 

@@ -12,7 +12,15 @@ import platformdirs
 
 from glusterlab.errors import TestbedError
 from glusterlab.testbed.disks import Disk, mount_points
-from glusterlab.testbed.options import ARRAY_DISKS, HARDWARE, LINKS_BYTES_PER_S, SERVER_MODELS, TestbedOptions
+from glusterlab.testbed.options import (
+    ARRAY_DISKS,
+    HARDWARE,
+    LINKS_BYTES_PER_S,
+    NVME_MODEL,
+    RELEASES,
+    SERVER_MODELS,
+    TestbedOptions,
+)
 
 SCHEMA_VERSION = 1
 MARKER = ".glusterlab-testbed"
@@ -45,11 +53,21 @@ def default_cluster_file() -> Path | None:
 
 @dataclass
 class State:
-    """What `up` made."""
+    """What `up` made; `gluster`: the GlusterFS of the hosts, as a tree of one's own says it, else of their release."""
 
     folder: Path
     options: TestbedOptions
     disks: list[Disk] = field(default_factory=list)
+    gluster: str = ""
+
+    def __post_init__(self) -> None:
+        self.gluster = self.gluster or RELEASES[self.options.release]
+
+    @property
+    def runs(self) -> str:
+        """What the hosts run, in words."""
+        whole = f"Debian {self.options.release}" if self.options.tree is None else "a tree of one's own"
+        return f"{whole} with GlusterFS {self.gluster}"
 
     def host_folder(self, host: str) -> Path:
         return self.folder / "hosts" / host
@@ -62,6 +80,7 @@ class State:
             "schema_version": SCHEMA_VERSION,
             "options": asdict(self.options),
             "disks": [asdict(disk) for disk in self.disks],
+            "gluster": self.gluster,
         }
         partial = self.folder / "state.json.partial"
         partial.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -75,7 +94,8 @@ class State:
             version = content["schema_version"]
             if version > SCHEMA_VERSION:
                 raise TestbedError(f"{path} is of a newer glusterlab (schema {version}): take it down with that")
-            return cls(folder, TestbedOptions(**content["options"]), [Disk(**disk) for disk in content["disks"]])
+            made = [Disk(**disk) for disk in content["disks"]]
+            return cls(folder, TestbedOptions(**content["options"]), made, content.get("gluster", ""))
         except FileNotFoundError as error:
             raise TestbedError(
                 f"no testbed is running at {folder}: start one with 'glusterlab testbed up'", exit_code=1
@@ -87,7 +107,7 @@ class State:
             raise TestbedError(f"{what}: 'glusterlab testbed down' removes what is left") from error
 
 
-def _backings(disks: list[str], arrays: list[str]) -> dict[str, Any]:
+def _backings(disks: list[str], arrays: list[str], nvme: list[str]) -> dict[str, Any]:
     """A server with more disks than a standard one has two sets: the first disks stand for it, all for a dense one."""
 
     def backing(kind: str, bricks: list[str], disks_per_brick: int) -> dict[str, Any]:
@@ -103,6 +123,9 @@ def _backings(disks: list[str], arrays: list[str]) -> dict[str, Any]:
         backings["jbod-dense"] = backing("jbod", disks, 1)
     if len(arrays) > 1:
         backings["raid6-dense"] = backing("raid6", arrays, ARRAY_DISKS)
+    if nvme:
+        # of whichever server: what it is beside its data disks
+        backings["nvme"] = {"kind": "nvme", "bricks": nvme, "disks_per_brick": 1}
     return backings
 
 
@@ -113,24 +136,29 @@ def cluster_specification(state: State) -> dict[str, Any]:
     """The testbed as the content of a cluster.yaml."""
     options = state.options
     points = mount_points(options)
-    backings = _backings(points["disk"], points["array"])
+    backings = _backings(points["disk"], points["array"], points["nvme"])
+    kinds = {kind: device for kind, device in HARDWARE.items() if kind != "nvme" or options.nvme}
+    drives = {"nvme": f"{options.nvme} x {NVME_MODEL}"} if options.nvme else {}
     hosts = [{"name": host, "address": options.address(host), "interface": "eth0"} for host in options.host_names]
+    own = f"; the first {options.kernel_clients} clients have a kernel of their own (User-Mode Linux)"
     devices = {host: [Path(disk.device).name for disk in state.disks_of(host)] for host in options.server_names}
     return {
         "schema_version": 1,
         "name": f"testbed-{options.name}",
-        "description": f"GlusterFS on one machine, a scale model; hosts run Debian {options.release}",
+        "description": f"GlusterFS on one machine, a scale model; hosts run {state.runs}"
+        + (own if options.kernel_clients else ""),
         "ssh": {"config": "ssh_config", "user": "root", "check_host_keys": True, "connect_timeout": "10 s"},
         "servers": [{**host, "devices": devices[host["name"]]} for host in hosts if host["name"] in devices],
         "clients": [host for host in hosts if host["name"] not in devices],
         "hardware": {
             "disks_per_server": options.disks or options.arrays * ARRAY_DISKS,
-            **{f"{kind}_read": f"{device.read_bytes_per_s / 1e6:g} MB/s" for kind, device in HARDWARE.items()},
-            **{f"{kind}_write": f"{device.write_bytes_per_s / 1e6:g} MB/s" for kind, device in HARDWARE.items()},
+            **{f"{kind}_read": f"{device.read_bytes_per_s / 1e6:g} MB/s" for kind, device in kinds.items()},
+            **{f"{kind}_write": f"{device.write_bytes_per_s / 1e6:g} MB/s" for kind, device in kinds.items()},
             **{f"{role}_link": f"{rate * 8 / 1e9:g} Gbit/s" for role, rate in LINKS_BYTES_PER_S.items()},
         },
         "server_models": {
-            name: SERVER_MODELS[name] for name in dict.fromkeys(b["server_model"] for b in backings.values())
+            name: SERVER_MODELS[name] | drives
+            for name in dict.fromkeys(b["server_model"] for b in backings.values() if "server_model" in b)
         },
         "backings": backings,
         "shared_dir": SHARED_FOLDER,

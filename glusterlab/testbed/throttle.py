@@ -69,7 +69,7 @@ def unwritten_bytes(kind: Kind, model: Model | None) -> int | None:
     """
     if model is None or model.stretched:
         return None
-    return round(SERVER_MEMORY_BYTES * DIRTY_SHARE * (1 if kind == "array" else 1 / ARRAY_DISKS) / model.scale)
+    return round(SERVER_MEMORY_BYTES * DIRTY_SHARE * (1 / ARRAY_DISKS if kind == "disk" else 1) / model.scale)
 
 
 def _limit_unwritten(number: str, limit: int | None) -> None:
@@ -128,7 +128,7 @@ def run_options(cluster: Cluster) -> dict[str, Any]:
 def use_heads(state_folder: Path | str, heads: bool) -> None:
     """Put all disks of a testbed behind their heads, or take them out; no brick may be in use."""
     state = State.load(Path(state_folder))
-    wrong = [disk for disk in state.disks if has_head(disk) != heads]
+    wrong = [disk for disk in state.disks if disk.spins and has_head(disk) != heads]
     inits = {host: _init(state, host) for host in {disk.host for disk in wrong}}
     move(wrong, state.folder / "disks", inits, heads=heads, direct=not state.options.memory_backed)
 
@@ -145,7 +145,11 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         raise UsageError(f"the testbed '{state.options.name}' has no scale model '{model}': it has {', '.join(models)}")
     chosen = None if model is None else models[model]
     headed = chosen is not None and chosen.heads
-    if chosen is not None and state.options.heads and any(has_head(disk) != headed for disk in state.disks):
+    if (
+        chosen is not None
+        and state.options.heads
+        and any(disk.spins and has_head(disk) != headed for disk in state.disks)
+    ):
         behind = "have none now" if headed else "have heads now"
         raise TestbedError(f"the disks of '{state.options.name}' {behind}: 'glusterlab run' puts them as {model} needs")
     stretched = timers(chosen)
@@ -153,17 +157,20 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     if chosen is not None:
         # limits are still lifted; an unfrozen XFS counts its time to the next write of metadata anew
         settle(state)
-    limited = None if headed else chosen
-    by_kind = {kind: {} if limited is None else disk_limits(device, limited) for kind, device in HARDWARE.items()}
+    by_kind = {
+        kind: {} if chosen is None or (headed and kind != "nvme") else disk_limits(device, chosen)
+        for kind, device in HARDWARE.items()
+    }
     ahead = read_ahead_bytes(chosen)
-    unwritten = {kind: unwritten_bytes(kind, chosen) for kind in ("disk", "array")}
+    kinds: tuple[Kind, ...] = ("disk", "array", *(("nvme",) if state.options.nvme else ()))
+    unwritten = {kind: unwritten_bytes(kind, chosen) for kind in kinds}
     slow: dict[str, Any] = {}
     late: dict[str, float] = {}
     slowness = {(host, name): times for host, name, times in state.options.slow_disks}
     for disk in state.disks:
         limits = by_kind[disk.kind]
         times = slowness.get((disk.host, Path(disk.mount_point).name), 1.0)
-        if times > 1 and headed:
+        if times > 1 and headed and disk.spins:
             late[image_of(disk.host, disk.mount_point)] = slow[f"{disk.host}:{disk.mount_point}"] = times
         elif times > 1 and limits:
             limits = {name: max(1, round(limit / times)) for name, limit in limits.items()}
@@ -186,6 +193,7 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         "scale": None if chosen is None else chosen.scale,
         "disk": asdict(ST6000NM0034) if headed else by_kind["disk"],
         "array": asdict(RAID6) if headed else by_kind["array"],
+        **({"nvme": by_kind["nvme"]} if state.options.nvme else {}),
         **({"slow_disks": slow} if slow else {}),
         **({"served": served} if served.get("scale") else {}),
         **{f"{role}_link_bytes_per_s": rate for role, rate in links.items()},

@@ -1,7 +1,5 @@
 """The Debian trees that testbed hosts run from: made once by debootstrap, kept in the user's cache."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil
@@ -20,16 +18,41 @@ _BASE = {
     *("attr", "ca-certificates", "glusterfs-client", "glusterfs-server", "iproute2", "iputils-ping", "openssh-client"),
     *("openssh-server", "procps", "python3", "sysstat", "xfsprogs", "xz-utils"),
 }
+_SERVING = (
+    "cifs-utils",
+    "dbus",
+    "kmod",
+    "netbase",
+    "nfs-common",
+    "nfs-ganesha",
+    "nfs-ganesha-gluster",
+    "rpcbind",
+    "samba",
+)
 PACKAGES = tuple(sorted(_BASE | {program.package for tool in runnable().values() for program in tool.programs}))
+SERVING = {
+    release: tuple(sorted({*PACKAGES, *_SERVING, vfs}))
+    for release, vfs in (
+        ("bullseye", "samba-vfs-modules"),
+        ("bookworm", "samba-vfs-modules"),
+        ("trixie", "samba-vfs-glusterfs"),
+    )
+}
+"""By release, packages of hosts that serve volumes by NFS and SMB, too, and of guests that mount those."""
+
+KERNEL_RELEASE = "trixie"
+KERNEL = ("user-mode-linux",)
+"""Packages of the tree that the guests' kernel and its modules come from: of one release, whatever the hosts' is."""
+
 COMPONENTS = "main,contrib,non-free"  # IOzone is in non-free
 TREE_BYTES = 1000 << 20
 """Room for a tree of some 500 MB, and for the packages that it is made from."""
 _DEADLINE_S = 1800.0
 
 
-def tree_path(release: str) -> Path:
+def tree_path(release: str, packages: tuple[str, ...] = PACKAGES) -> Path:
     """Folder of the tree of one Debian release; its name changes with the list of packages."""
-    digest = hashlib.sha256(" ".join((*PACKAGES, COMPONENTS)).encode()).hexdigest()[:8]
+    digest = hashlib.sha256(" ".join((*packages, COMPONENTS)).encode()).hexdigest()[:8]
     return Path(platformdirs.user_cache_dir("glusterlab")) / "trees" / f"{release}-{digest}"
 
 
@@ -46,23 +69,26 @@ def machine_mirror(sources: Path = Path("/etc/apt")) -> str | None:
     return None
 
 
-def tree_problems(release: str) -> list[str]:
+def tree_problems(release: str, packages: tuple[str, ...] = PACKAGES) -> list[str]:
     """What keeps the tree of a release from being made here, if it has to be."""
-    if tree_path(release).is_dir() or shutil.which("debootstrap") is not None:
+    if tree_path(release, packages).is_dir() or shutil.which("debootstrap") is not None:
         return []
     return ["debootstrap is not installed; it makes the hosts' system: 'apt install debootstrap'"]
 
 
-def ensure_tree(release: str, mirror: str | None, progress: Callable[[str], None]) -> Path:
+def ensure_tree(
+    release: str, mirror: str | None, progress: Callable[[str], None], packages: tuple[str, ...] = PACKAGES
+) -> Path:
     """The tree of a Debian release, made first where missing, by default from the mirror of this machine's apt."""
-    tree = tree_path(release)
+    tree = tree_path(release, packages)
     tree.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{tree}.lock"):
         if tree.is_dir():
             return tree
-        if found := tree_problems(release):
+        if found := tree_problems(release, packages):
             raise TestbedError(found[0])
-        progress(f"making the Debian {release} tree of the hosts, once (about 500 MB, one or two minutes)")
+        what = "guests' kernel" if packages is KERNEL else "hosts"
+        progress(f"making the Debian {release} tree of the {what}, once (about 500 MB, one or two minutes)")
         for left in tree.parent.glob(f"{tree.name}.partial-*"):
             unmount_below(left)
             delete(left)
@@ -70,7 +96,7 @@ def ensure_tree(release: str, mirror: str | None, progress: Callable[[str], None
         partial.chmod(0o755)
         source = mirror or machine_mirror()
         argv = ["debootstrap", "--variant=minbase", "--force-check-gpg", f"--components={COMPONENTS}"]
-        argv.append(f"--include={','.join(PACKAGES)}")
+        argv.append(f"--include={','.join(packages)}")
         try:
             run([*argv, release, partial, *([source] if source else [])], deadline_s=_DEADLINE_S)
         except TestbedError as error:

@@ -1,7 +1,5 @@
 """The tools: a module or a package each, found by the `Tool` that it holds, and registered nowhere."""
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Iterator, Sequence
 from functools import cache

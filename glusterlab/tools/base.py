@@ -57,7 +57,8 @@ class Job:
     """Where and with what one cell is run; the `driver` is the client that starts the tool.
 
     `clients` are all of the cluster, and reach each other by name with `ssh_options`. `work_dir` is the suite's own on
-    every host, `shared_dir` is one that all clients see, off the volume.
+    every host, `shared_dir` is one that all clients see, off the volume. `further_mounts`: where clients have the
+    volume mounted besides. `volume` at `server`: for what needs no mount.
     """
 
     cell: Cell
@@ -69,6 +70,9 @@ class Job:
     deadline_s: float
     shared_dir: str | None = None
     ssh_options: tuple[str, ...] = ()
+    further_mounts: tuple[str, ...] = ()
+    volume: str = ""
+    server: str = ""
 
     def __post_init__(self) -> None:
         mount, dataset = PurePosixPath(self.mount_point), PurePosixPath(self.dataset_dir)
@@ -86,10 +90,21 @@ class Job:
         return f"{self.work_dir}/{self.cell.tool}"
 
     @property
+    def folders(self) -> list[str]:
+        """Each worker's own directory in the dataset, through the first mount: what is prepared is seen by all."""
+        return [f"{self.dataset_dir}/w{n + 1:02d}" for n in range(self.cell.workers)]
+
+    @property
+    def datasets(self) -> list[str]:
+        """The dataset's directory through each mount of a client."""
+        inside = self.dataset_dir.removeprefix(self.mount_point)
+        return [f"{point}{inside}" for point in (self.mount_point, *self.further_mounts)]
+
+    @property
     def places(self) -> list[tuple[Host, str]]:
-        """The client of each worker, round robin, and its own directory in the dataset."""
-        numbers = range(self.cell.workers)
-        return [(self.clients[n % len(self.clients)], f"{self.dataset_dir}/w{n + 1:02d}") for n in numbers]
+        """The client of each worker, round robin, and its own directory, through the client's mounts in turn."""
+        numbers, hosts, datasets = range(self.cell.workers), self.clients, self.datasets
+        return [(hosts[n % len(hosts)], f"{datasets[n // len(hosts) % len(datasets)]}/w{n + 1:02d}") for n in numbers]
 
     @property
     def emptied(self) -> str:
@@ -154,11 +169,15 @@ def uneven(cell: Cell, clients: int) -> str | None:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one sample measured; `problems` say why it does not count, held against the cell as well."""
+    """What one sample measured; `problems` say why it does not count, held against the cell as well.
+
+    `probe`: of several in ``workload/`` the folder of the one that it is of.
+    """
 
     record: WorkloadRecord
     workers: tuple[WorkerRecord, ...] = ()
     problems: tuple[Reason, ...] = ()
+    probe: str | None = None
 
     def over_the_whole_time(self, *, together: bool) -> dict[str, float | None]:
         """Rates from the first start to the last end of the workers (the makespan), by the columns `WHOLE` names.
@@ -286,6 +305,10 @@ class Program:
     baseline_roles: frozenset[str] = frozenset()
     required: bool = True
     runs_in: str = ""
+    serves: str = ""
+    """What the tool needs it for, where it is not for all."""
+    probe: tuple[str, ...] = ()
+    """What prints its version where it is there, if it is a part of another program."""
 
 
 _RANDOM_BYTES = 4096  # of a call whose size is left to the tool
@@ -368,6 +391,11 @@ class RunnableTool(Tool):
                 awaited = name
         return None if awaited is None else (len(options) - 1, f"expected a value after {awaited}, found none")
 
+    def most_probes(self, cell: Cell) -> int:
+        """How often a sample runs the measured command at most."""
+        del cell
+        return 1
+
     def parse(self, folder: Path, cell: Cell) -> Measurement:
         """Read a sample's ``workload/`` folder; `ParseError` when there is no result of this tool."""
         raise NotImplementedError
@@ -386,6 +414,9 @@ class VolumeTool(RunnableTool):
     """A tool that is run against a volume."""
 
     takes_runtime: bool = False
+    takes_gfapi: bool = False
+    """It can reach a volume without a mount."""
+    takes_rate: bool = False
 
     def not_ready(self, cluster: Cluster) -> str | None:
         """What the controller lacks to run it on a cluster, and what to do; None where it lacks nothing."""
@@ -427,8 +458,16 @@ class VolumeTool(RunnableTool):
     def command(self, job: Job) -> HostCommand:
         raise NotImplementedError
 
+    def probes(self, cell: Cell, folder: Path) -> Iterator[tuple[str, Cell]]:
+        """The cells of which a sample is made where it takes several commands; none where it is `command` alone.
+
+        Each goes with the name of the folder in which its files are, below ``workload/``, when the next is asked for.
+        """
+        del cell, folder
+        return iter(())
+
     def outputs(self, job: Job) -> tuple[str, ...]:
-        """Files on the driver that belong into the sample's ``workload/`` folder."""
+        """Files on the driver that belong into the sample's ``workload/`` folder, or into that of the probe."""
         del job
         return ()
 

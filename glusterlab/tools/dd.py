@@ -4,8 +4,6 @@ Any language has two counts such as ``1024+0`` one after the other, then a numbe
 rounded, and in powers of 1,024 with busybox: the throughput is bytes by seconds.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -218,8 +216,7 @@ class _Reader:
         self.break_seen = False
 
     def _bytes(self, place: int, line: str, following: str) -> None:
-        match = _BYTES.match(line)
-        if match is None:
+        if (match := _BYTES.match(line)) is None:
             return
         rest, sized = _SIZES.subn("", match["rest"])
         # a mail client may have broken the line
@@ -299,7 +296,7 @@ def _is_before(one: Copy, copy: Copy, may_be: bool) -> bool:
 
 _PREFIX = r"(?m)^(?:\[?[\w.-]{1,254}\]?: )?"
 _COUNTS_LINE = r"[^0-9+:=/\n]{0,24}[0-9]{1,18}\+[0-9]{1,18} ?[^0-9+:=/\n]{1,40}\n"
-_MARKS = (
+_MARKS = (  # lines of records in, of bytes copied, and the shape of either in any language, each with how sure it is
     (re.compile(_PREFIX + _IN.pattern), 0.95),
     (re.compile(_PREFIX + _COPIED_LINE.pattern), 0.9),
     (re.compile(rf"(?m)^{_COUNTS_LINE}{_COUNTS_LINE}[0-9]{{1,18}} ?[^\W\d_].{{1,80}}/ ?[^\W\d_]"), 0.85),
@@ -311,7 +308,6 @@ _MARKS = (
         0.85,
     ),
 )
-"""Lines of records in, of bytes copied, and the shape of either in any language, each with how sure it is."""
 
 _PRINTED = re.compile(r"([0-9.,]+(?:[eE][-+]?[0-9]{1,3})?) ?([kKMGTPE]?)")
 
@@ -415,7 +411,7 @@ def _faults(copy: Copy) -> Iterator[Reason]:
 
 def _fits_its_rate(done: int, seconds: float, copy: Copy) -> bool:
     """Whether bytes by seconds is the printed rate, in powers of 1,000 or 1,024, as far as both are rounded."""
-    match = None if copy.rate is None else _PRINTED.match(copy.rate)
+    match = _PRINTED.match(copy.rate or "")
     value = None if match is None else number(match[1])
     if match is None or value is None or copy.time is None:
         return False

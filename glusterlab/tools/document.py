@@ -19,15 +19,13 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import IO, Any, NoReturn
 from xml.etree import ElementTree as ET
+from xml.etree.ElementTree import Element
 
 from glusterlab.errors import ParseError
 from glusterlab.rawfile import most_unpacked, open_raw
 from glusterlab.tools.records import Source
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
 
 MAX_BYTES = 64 << 20  # of a result, unpacked; telemetry is streamed and has no such bound
 MAX_LINE_BYTES = 1 << 20  # of text; JSON and XML may have longer lines
@@ -58,18 +56,16 @@ _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]{1,3})?|[.,][0-9]+"
 _MAX_DIGITS = 18
 _MAX_PIECES = 3  # a mail client breaks a line into no more
 _MAX_JOINED = 300  # but a command line: the whole of it is looked at again with each piece
-_LONE_SURROGATE = re.compile(
+_LONE_SURROGATE = re.compile(  # escapes in JSON that stand for no character, and cannot be written again
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
-"""Escapes in JSON that stand for no character, and cannot be written again."""
 
 
-_PACKED: dict[bytes, Callable[[IO[bytes]], Any]] = {
+_PACKED: dict[bytes, Callable[[IO[bytes]], Any]] = {  # what unpacks a file, by what it begins with
     b"\xfd7zXZ\x00": lambda plain: _Xz(plain),
     b"\x1f\x8b": lambda plain: gzip.GzipFile(fileobj=plain),
     b"BZh": bz2.BZ2File,
 }
-"""What unpacks a file, by what it begins with."""
 
 PACKED_ERRORS = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 """What reading a packed file raises when it is damaged or cut off; bzip2's OSError has no errno."""
@@ -135,8 +131,7 @@ class _Xz:
                     raise lzma.LZMAError(f"more than {_MAX_STREAMS:,} streams")
             elif self._decoder.needs_input and not (rest := self._plain.read(1 << 16)):
                 raise EOFError("the file ends before its end marker")
-            unpacked = self._decoder.decompress(rest, max_length=len(view))
-            if unpacked:
+            if unpacked := self._decoder.decompress(rest, max_length=len(view)):
                 view[: len(unpacked)] = unpacked
                 return len(unpacked)
 

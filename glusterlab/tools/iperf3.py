@@ -4,28 +4,18 @@ All pairs of a round of a tournament run at once. One of a pair is iperf3's serv
 it, ``receive`` the other way. With ``-J`` iperf3 exits with 0 also when it could not connect; its JSON has the error.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
 from glusterlab.shell import join
-from glusterlab.tools.base import (
-    VALUE,
-    HostCommand,
-    HostTool,
-    LocalJob,
-    LocalStep,
-    Measurement,
-    Operation,
-    Program,
-    outputs_in_order,
-)
+from glusterlab.spec.cell import Cell
+from glusterlab.spec.cluster import Host
+from glusterlab.tools import base
 from glusterlab.tools.document import Document, json_values, number, whole, word
 from glusterlab.tools.records import (
     Details,
@@ -40,10 +30,6 @@ from glusterlab.tools.records import (
     worker_of,
 )  # fmt: skip
 from glusterlab.tools.records import Operation as OperationName
-
-if TYPE_CHECKING:
-    from glusterlab.spec.cell import Cell
-    from glusterlab.spec.cluster import Host
 
 TOOL = "iperf3"
 
@@ -61,9 +47,7 @@ _LEAST_TIME = 0.9
 
 def recognise(document: Document) -> float:
     """How sure it is that a document is iperf3's, from 0 to 1."""
-    if _SURE.search(document.head) is not None:
-        return 0.95
-    return 0.8 if _LIKELY.search(document.head) is not None else 0.0
+    return 0.95 if _SURE.search(document.head) else 0.8 if _LIKELY.search(document.head) else 0.0
 
 
 def read(document: Document) -> Iterator[Record]:
@@ -173,8 +157,7 @@ class _Run:
 
 
 def _records(document: Document, run: _Run) -> Iterator[Record]:
-    sums = run.sums
-    if not sums:
+    if not (sums := run.sums):
         if run.error is None:
             raise document.error("expected iperf3's sums at its end, found none: was it ended early?", run.line)
         sums = {"": ({}, "receive" if run.reverse else "send", False)}
@@ -284,9 +267,9 @@ def _stream(
     document: Document, run: _Run, operation: OperationName, worker: int, counts: dict[str, Any]
 ) -> WorkerRecord:
     done, rate = whole(counts.get("bytes")), _rate(counts)
-    valid = None if done and rate is None and run.error is None else bool(done) and run.error is None
     wrong = _wrong_rate(counts)
-    valid = False if wrong is not None else valid
+    good = bool(done) and run.error is None and wrong is None
+    valid = None if good and rate is None else good
     why = run.error or wrong or ("the stream's rate cannot be read" if done else "nothing was transferred")
     return WorkerRecord(
         tool=TOOL,
@@ -305,11 +288,8 @@ def _stream(
     )
 
 
-PORT = 5201
-"""iperf3's own port; the hosts' firewalls must let it through."""
-
-BUFFER_BYTES = 128 << 10
-"""iperf3's default for TCP."""
+PORT = 5201  # iperf3's own port; the hosts' firewalls must let it through
+BUFFER_BYTES = 128 << 10  # iperf3's default for TCP
 
 _CONNECT_S = 10
 _SHOWN = 5
@@ -335,14 +315,14 @@ def tournament(players: Sequence[T]) -> list[list[tuple[T, T]]]:
     return rounds
 
 
-class Iperf3(HostTool):
+class Iperf3(base.HostTool):
     """One TCP stream in each of all pairs of hosts."""
 
     def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:
         del brick_rate
         return len(tournament(range(hosts))) * (float(cell.options[1]) + 1.0)
 
-    def rounds(self, job: LocalJob) -> list[list[LocalStep]]:
+    def rounds(self, job: base.LocalJob) -> list[list[base.LocalStep]]:
         found = tournament((*job.servers, *job.clients))
         width = len(str(len(found)))
         return [
@@ -350,7 +330,7 @@ class Iperf3(HostTool):
             for number, pairs in enumerate(found, start=1)
         ]
 
-    def _pair(self, job: LocalJob, one: Host, other: Host, folder: str) -> list[LocalStep]:
+    def _pair(self, job: base.LocalJob, one: Host, other: Host, folder: str) -> list[base.LocalStep]:
         reverse = ("-R",) if job.cell.operation == "receive" else ()
         options = ("-i", "0", "-J", "-T", f"{one.name} to {other.name}", *reverse, *job.cell.options)
         client = join(("iperf3", "-c", other.address, "-p", PORT, *options))
@@ -364,19 +344,19 @@ class Iperf3(HostTool):
         )
         server = ("iperf3", "-s", "-1", "-p", str(PORT))
         return [
-            LocalStep(HostCommand(other.name, argv=server, deadline_s=job.deadline_s)),
-            LocalStep(
-                HostCommand(one.name, argv=("bash", "-c", text), deadline_s=job.deadline_s),
+            base.LocalStep(base.HostCommand(other.name, argv=server, deadline_s=job.deadline_s)),
+            base.LocalStep(
+                base.HostCommand(one.name, argv=("bash", "-c", text), deadline_s=job.deadline_s),
                 f"{folder}/{one.name}_{other.name}.json",
             ),
         ]
 
-    def parse(self, folder: Path, cell: Cell) -> Measurement:
+    def parse(self, folder: Path, cell: Cell) -> base.Measurement:
         """Read the clients' documents: what the receivers counted. A worker's place is ``sender to receiver``."""
         workers: list[WorkerRecord] = []
         bad: list[str] = []
         by_round: dict[str, list[WorkerRecord]] = {}
-        for path in outputs_in_order(folder, "round-*/*.json"):
+        for path in base.outputs_in_order(folder, "round-*/*.json"):
             one, _, other = path.stem.partition("_")
             sender, receiver = (one, other) if cell.operation == "send" else (other, one)
             place = f"{sender} to {receiver}"
@@ -387,15 +367,8 @@ class Iperf3(HostTool):
                 continue
             if record.valid is not True or not record.throughput_bytes_per_s:
                 bad.append(f"{place}: {record.reasons[0].message if record.reasons else 'no rate'}")
-            worker = worker_of(
-                record,
-                run=1,
-                host=place,
-                job=None,
-                label=place,
-                worker=len(workers) + 1,
-                bytes=record.details.get("bytes"),
-            )
+            changed = {"run": 1, "host": place, "job": None, "label": place, "bytes": record.details.get("bytes")}
+            worker = worker_of(record, worker=len(workers) + 1, **changed)
             workers.append(worker)
             by_round.setdefault(path.parent.name, []).append(worker)
         if not workers:
@@ -412,7 +385,7 @@ class Iperf3(HostTool):
             problems.append(incomplete(f"and {len(bad) - _SHOWN} more pairs without a result"))
         if len(workers) != cell.workers:
             problems.append(incomplete(f"expected {cell.workers} pairs of hosts, found {len(workers)}"))
-        return Measurement(total, tuple(workers), tuple(problems))
+        return base.Measurement(total, tuple(workers), tuple(problems))
 
 
 def _received(path: Path) -> WorkloadRecord:
@@ -433,8 +406,10 @@ IPERF3 = Iperf3(
     name="iperf3",
     recognise=recognise,
     read=read,
-    operations=(Operation("send", "write"), Operation("receive", "read")),
+    operations=(base.Operation("send", "write"), base.Operation("receive", "read")),
     of_links=True,
-    options=dict.fromkeys(("-t", "-O", "-P", "-w", "-l", "-M"), VALUE),
-    programs=(Program("iperf3", "iperf3", ("--version",), "3.12", baseline_roles=frozenset({"server", "client"})),),
+    options=dict.fromkeys(("-t", "-O", "-P", "-w", "-l", "-M"), base.VALUE),
+    programs=(
+        base.Program("iperf3", "iperf3", ("--version",), "3.12", baseline_roles=frozenset({"server", "client"})),
+    ),
 )

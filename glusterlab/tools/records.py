@@ -1,7 +1,5 @@
 """What readers return, in SI base units; None stands for what the file does not say, and a failure is never 0."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -34,6 +32,7 @@ class Metric:
 
 
 METRICS: Mapping[str, Metric] = {
+    "streams_held": Metric("streams held", "streams", 1.0, True),
     "throughput_bytes_per_s": Metric("throughput", "MB/s", 1 / MEGABYTE, True),
     "files_per_s": Metric("files per second", "files/s", 1.0, True),
     "operations_per_s": Metric("operations per second", "operations/s", 1.0, True),
@@ -113,10 +112,11 @@ class OperationRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadRecord(OperationRecord):
-    """One operation over all its workers."""
+    """One operation over all its workers; `streams_held` at their rate, which may be 0."""
 
     kind: ClassVar[str] = "workload"
     workers: int | None = None
+    streams_held: int | None = None
     file_size_bytes: int | None = None
     record_size_bytes: int | None = None
     worker_min_bytes_per_s: float | None = None

@@ -4,13 +4,11 @@ A record is one load point, judged by SPEC itself (``INVALID_RUN``). The text sa
 without a fraction: with several clients, clients x processes may be a few less than there were.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import fsum, isclose
-from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
 
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
@@ -18,12 +16,9 @@ from glusterlab.tools.base import Tool
 from glusterlab.tools.document import Document, read_xml
 from glusterlab.tools.records import Details, WorkloadRecord, failed, incomplete, verdict
 
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
 WORKLOADS = ("VDA", "VDI", "DATABASE", "SWBUILD", "EDA", "EDA_BLENDED", "AI_IMAGE", "GENOMICS")
 
-_COLUMNS = {
+_COLUMNS = {  # what the text's columns, of two header lines, are called in the XML
     "Business|Metric": "business_metric", "Requested|Op Rate": "op rate", "Achieved|Op Rate": "achieved rate",
     "Avg Lat|(ms)": "average latency", "Total|KBps": "overall throughput", "Read|KBps": "read throughput",
     "Write|KBps": "write throughput", "Run|Sec": "run time", "#|Cl": "clients", "Cl|Proc": "processes per client",
@@ -31,7 +26,6 @@ _COLUMNS = {
     "Start Data|Set MiB": "starting data set size", "Init File|Set MiB": "initial file space",
     "Max File|Space MiB": "maximum file space", "Workload|Name": "benchmark", "Valid|Run": "valid_run",
 }  # fmt: skip
-"""What the text's columns, of two header lines, are called in the XML."""
 
 _UNITS: dict[str | None, float] = {
     None: 1, "": 1, "ops/s": 1, "milliseconds": 1e-3, "ms": 1e-3, "seconds": 1,
@@ -68,8 +62,7 @@ _VERSION = re.compile(r"SPEC(?:storage|sfs)?[^\n]{0,80}\$Revision:\s*([\w.]{1,32
 _START = re.compile(r"<run(?=[\s>])")
 
 
-_Column = tuple[str, str | None]
-"""Name and unit."""
+_Column = tuple[str, str | None]  # name and unit
 
 
 @dataclass(frozen=True)
@@ -90,9 +83,8 @@ class _Point:
 def recognise(document: Document) -> float:
     """How sure it is that a document is a summary of SPEC SFS, from 0 to 1."""
     head = document.head
-    if _TEXT.search(head) or ("<summary" in head and _XML.search(head)):
-        return 0.95
-    return 0.5 if _BARE.search(head) else 0.0
+    sure = _TEXT.search(head) or ("<summary" in head and _XML.search(head))
+    return 0.95 if sure else 0.5 if _BARE.search(head) else 0.0
 
 
 def read(document: Document) -> Iterator[WorkloadRecord]:
@@ -111,8 +103,7 @@ def _read_text(document: Document) -> Iterator[WorkloadRecord]:
         printed = _VERSION.search(line)
         version = printed[1] if printed is not None else version
         if _TEXT.match(line):
-            found = _header(line, following)
-            if found is None:
+            if (found := _header(line, following)) is None:
                 raise document.error(f"expected the two header lines of a summary, found {line.strip()[:80]!r}", number)
             columns, number = found, number + 1
         elif _is_row(line, columns):
@@ -150,28 +141,21 @@ def _header(first: str, second: str) -> list[_Column] | None:
 
 
 def _words(line: str, known: set[str]) -> list[str] | None:
-    words = line.split()
-    found: list[str] = []
-    place = 0
+    words, found, place = line.split(), list[str](), 0
     while place < len(words):
-        pair = " ".join(words[place : place + 2])
-        word = pair if pair in known else words[place]
-        if word not in known:
-            return None
-        found.append(word)
-        place += 2 if word == pair and " " in pair else 1
-    return found
+        count = 2 if " ".join(words[place : place + 2]) in known else 1
+        found.append(" ".join(words[place : place + count]))
+        place += count
+    return found if known.issuperset(found) else None
 
 
 def _is_row(line: str, columns: list[_Column]) -> bool:
-    """Whether a line means to be a load point: numbers in its first three columns, and most of its other ones."""
     words = line.split(maxsplit=len(columns) + 8)
     numbers = [word for word in words[: len(columns) - 2] if _NUMBER.fullmatch(word) or _MISSING.fullmatch(word)]
     return len(numbers) >= 3 and len(words) >= 3 and words[:3] == numbers[:3]
 
 
 def _point(line: str, columns: list[_Column], *, last: bool) -> _Point | None:
-    """A load point; None when the line is not one. `last` says that the file ends in it, without a line's end."""
     words = line.strip().strip("|`").split()
     count = len(columns) - 2
     names = words[count:]

@@ -5,7 +5,7 @@ import pytest
 
 from glusterlab.analysis import saturation_points, select, summarise
 from glusterlab.analysis.efficiency import best_workers, per_disk
-from glusterlab.analysis.select import SUMMARY, WHOLE_TIME, select_nearest, size_note, split_values
+from glusterlab.analysis.select import SUMMARY, WHOLE_TIME, select_nearest, size_note, split_values, with_series
 from glusterlab.errors import DataError
 from tests.conftest import build_samples
 
@@ -29,6 +29,13 @@ def test_a_summary_holds_mean_interval_and_the_way_back() -> None:
     assert (row["low"], row["high"]) == pytest.approx((7.516, 12.484), abs=1e-3)
     assert row["cell_id"] == samples["cell_id"].iloc[0]
     assert row["series"] == "disperse 12x(4+2), JBOD"
+
+
+def test_a_hot_tier_is_a_series_of_its_own() -> None:
+    plain = build_samples({("disperse", "write", 12): [9.0]}).assign(hot="", hot_kind="")
+    tiered = plain.assign(hot="3x2", hot_kind="nvme", cell_id="tiered")
+    series = with_series(pd.concat([plain, tiered]))["series"]
+    assert series.tolist() == ["disperse 12x(4+2), JBOD", "disperse 12x(4+2), JBOD + hot 3x2, NVMe"]
 
 
 def test_two_groups_have_centres_and_no_mean_and_are_not_passed_over_as_best() -> None:

@@ -16,7 +16,7 @@ from glusterlab.run.sample import LocalRun
 from glusterlab.run.status import campaign_status
 from glusterlab.run.verify import verify
 from glusterlab.sections.baseline import Baseline, read_results
-from glusterlab.store.baselines import alike, find_baseline, search_baseline
+from glusterlab.store.baselines import differences, find_baseline, search_baseline
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.evidence import members
 from tests.baseline.bench import ARRAYS, BaselineBench, make_cluster
@@ -220,10 +220,10 @@ def test_real_hardware_whose_stated_rates_were_corrected_is_the_same() -> None:
     hardware = {**ARRAYS, "disks_per_server": 12}
     real = {"testbed": None, "scale_models": {}, "hardware": hardware}
     corrected = {**real, "hardware": {**hardware, "disk_write": "199 MB/s", "client_link": "9.4 Gbit/s"}}
-    assert alike(make_cluster(**real), make_cluster(**corrected))
-    assert not alike(make_cluster(**real), make_cluster(**real, name="other"))
+    assert differences(make_cluster(**real), make_cluster(**corrected)) == ((), ())
+    assert differences(make_cluster(**real), make_cluster(**real, name="other")) != ((), ())
     replaced = {**real, "hardware": {**hardware, "disk_model": "another disk"}}
-    assert not alike(make_cluster(**real), make_cluster(**replaced))
+    assert differences(make_cluster(**real), make_cluster(**replaced)) != ((), ())
 
 
 def test_the_report_names_what_is_slow(bench: BaselineBench, capsys: pytest.CaptureFixture[str]) -> None:

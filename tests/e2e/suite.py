@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.testbed import local, state, tree
+from glusterlab.testbed import guests, local, state, tree
+from glusterlab.testbed.options import TestbedOptions
 
 RELEASE = "bookworm"
 
@@ -27,6 +28,15 @@ def require_testbed(more: Sequence[str] = ()) -> None:
         pytest.fail(f"this machine must run the end-to-end tests, and cannot: {missing}")
     if missing:
         pytest.skip(f"the end-to-end tests need a testbed: {missing}")
+
+
+def require_guests() -> None:
+    """Skip where the trees of clients with a kernel of their own are not made yet, then as `require_testbed`."""
+    options = TestbedOptions(kernel_clients=1)
+    trees = [tree.tree_path(*each) for each in guests.trees(options)]
+    if missing := [path.name for path in trees if not path.is_dir()]:
+        pytest.skip(f"{' and '.join(missing)} take minutes to make: 'glusterlab testbed up --kernel-clients 1' does")
+    require_testbed(guests.problems(options))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""fio on a small real pool: a write by size, random reads and a mix by time, by workers on two clients."""
+"""fio on a small real pool: a write with and without a mount, random reads and a mix by time through two mounts."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,11 +19,18 @@ study: supermicro-2017
 seed: 7
 repeats: 1
 layouts: [{name: mirror, type: replicate, geometry: 1x2, backing: jbod}]
-workers: 3
+access: [native, gfapi]
+workers: 4
 deadline: 3 min
 workloads:
   - {tool: fio, operations: write, file_size: 2 MiB, record_size: 64 KiB, model: large-file}
-  - {tool: fio, operations: [random-read, mixed], file_size: 2 MiB, record_size: 4 KiB, runtime: 8 s, model: large-file}
+  - tool: fio
+    operations: [random-read, mixed]
+    file_size: 2 MiB
+    record_size: 4 KiB
+    runtime: 8 s
+    mounts: 2
+    model: large-file
 """
 
 
@@ -44,10 +51,16 @@ def test_fio_cells_are_measured(pool: Path) -> None:
     glusterlab("run", "campaign.yaml", "--cluster", cluster, cwd=pool)
     glusterlab("verify", "raw/small-fio", cwd=pool)
     tables = build.load(pool / "raw/small-fio", pool / "tables")
-    samples = tables.samples.set_index("operation")
-    assert samples["status"].to_dict() == dict.fromkeys(("write", "random-read", "mixed"), "valid")
+    samples = tables.samples
+    cells = {(*row,) for row in samples[["operation", "access", "mounts", "status"]].astype(object).to_numpy()}
+    assert cells == {
+        ("write", "native", 1, "valid"),
+        ("write", "gfapi", 1, "valid"),
+        ("random-read", "native", 2, "valid"),
+        ("mixed", "native", 2, "valid"),
+    }
     assert (samples["throughput_bytes_per_s"] > 0).all()
-    timed = samples.loc[["random-read", "mixed"]]
+    timed = samples[samples["operation"] != "write"]
     assert (timed["elapsed_s"] > 7).all()
     assert (timed["latency_p50_s"] <= timed["latency_p99_s"]).all()
     # random and sequential work by another record size is done on the files that the write left

@@ -1,4 +1,4 @@
-"""One slow disk among seventy-two, on a real pool: it is found, by its name, and no other is."""
+"""One slow disk among seventy-two, on a real pool: it is found, by its name, before any that waited for it."""
 
 import json
 from collections.abc import Iterator
@@ -63,4 +63,14 @@ def test_one_slow_disk_of_seventy_two_is_named(pool: Path, tmp_path: Path) -> No
     samples = valid_samples(found.samples)
     assert len(samples) == 2
     named = named_disks(disk_times(found.telemetry, samples))
-    assert [(row.host, row.device) for row in named.itertuples()] == [(HOST, Path(slow.device).name)]
+    first_named, *others = [(row.host, row.device) for row in named.itertuples()]
+    assert first_named == (HOST, Path(slow.device).name)
+    # on a busy machine disks of its subvolume, which wait for it, may be named behind it; no other may
+    hosts = state.State.load(pool.parent)
+    subvolume = {
+        (server, Path(disk.device).name)
+        for server in hosts.options.server_names
+        for disk in hosts.disks_of(server)
+        if disk.mount_point.endswith(DISK)
+    }
+    assert set(others) <= subvolume

@@ -19,10 +19,10 @@ TOOLS = frozenset({"iozone", "sadc", "sadf", "sar"})
 _BOOT = """
 import sys
 from pathlib import Path
-from glusterlab.testbed import lifecycle, state, tree
+from glusterlab.testbed import lifecycle, state
 room, host = state.State.load(Path(sys.argv[1])), sys.argv[2]
 (room.host_folder(host) / "upper/var/lib/glusterlab-ready").unlink(missing_ok=True)
-root = tree.ensure_tree(room.options.release, room.options.mirror, lambda _: None)
+root = lifecycle.ensure_trees(room.options, lambda _: None)
 lifecycle._wait_ready(room, {host: lifecycle._boot(room, root, host)})
 """
 

@@ -11,6 +11,7 @@ from glusterlab.hosts.fake import FakeTransport, FakeVolume, write_part
 from glusterlab.hosts.pool import Pool
 from glusterlab.hosts.transport import Outcome
 from glusterlab.spec import Cluster
+from glusterlab.spec.cluster import TestbedMark
 from tests.hosts.conftest import Recorder
 from tests.pools import pool_data
 
@@ -33,10 +34,13 @@ def wrong(findings: list[Finding]) -> set[tuple[str | None, str, str]]:
 
 
 def test_a_healthy_cluster_is_fit(cluster: Cluster, fake: FakeTransport) -> None:
-    fake.facts = {
-        host.name: {"interface_speed": "20000" if host in cluster.servers else "10000"} for host in cluster.hosts
-    }
+    # clients may lack packages that servers have: their GlusterFS is another build
+    servers, clients = (
+        {"interface_speed": speed, "gluster_digest": digest} for speed, digest in (("20000", "1f"), ("10000", "2e"))
+    )
+    fake.facts = {host.name: servers if host in cluster.servers else clients for host in cluster.hosts}
     findings = look(cluster, fake)
+    assert "GlusterFS 10.3 on all hosts" in {finding.message for finding in findings}
     assert wrong(findings) == {(None, "warning", "checkouts")}  # the test's checkout is no git repository
     only_when_wrong = {"answers", "in-use", "stale-owner", "clock-sync", "leftover-mount", "selinux", "checkouts"}
     assert {finding.code for finding in findings if finding.level == "ok"} == CODES.keys() - only_when_wrong
@@ -53,7 +57,7 @@ def test_a_host_that_is_away_is_named_and_the_others_are_looked_at(cluster: Clus
     assert {"root", "tools", "bricks", "leftover-brick"} <= of_s2
     pool_wide = {finding.code: finding.level for finding in findings if finding.host is None}
     assert {code for code in pool_wide if pool_wide[code] == "not examined"} == {
-        *("versions", "mtu", "ssh-between-clients", "shared-dir")
+        *("versions", "mtu", "access", "ssh-between-clients", "shared-dir")
     }
 
 
@@ -126,6 +130,7 @@ def test_keys_that_are_not_checked_are_said(cluster: Cluster, fake: FakeTranspor
     [
         ({"s2": {"tool gluster": "glusterfs 11.1"}}, {(None, "error", "versions")}),
         ({"c2": {"tool fio": "fio-3.39"}}, {(None, "warning", "versions")}),
+        ({"s1": {"gluster_digest": "1f"}, "s2": {"gluster_digest": "2e"}}, {(None, "warning", "versions")}),
         ({"s2": {"kernel": "6.12"}}, {(None, "warning", "versions")}),
         ({"s2": {"tool sysstat": ""}}, {("s2", "error", "tools")}),
         ({"s2": {"tool xz": "", "tool python3": ""}}, {("s2", "error", "tools")}),
@@ -152,6 +157,12 @@ def test_facts_that_do_not_fit_are_found(
 ) -> None:
     fake.facts = facts_of
     assert found <= wrong(look(cluster, fake))
+
+
+def test_a_testbeds_guests_have_another_kernel(cluster: Cluster, fake: FakeTransport) -> None:
+    fake.facts = {"c2": {"kernel": "6.12"}}
+    testbed = TestbedMark(name="small", state="/nonexistent")
+    assert (None, "warning", "versions") not in wrong(look(cluster.model_copy(update={"testbed": testbed}), fake))
 
 
 def test_a_baseline_needs_more_tools(cluster: Cluster, fake: FakeTransport) -> None:
@@ -243,6 +254,28 @@ def test_single_answers(
     assert (host, level, code) in wrong(look(cluster, fake))
 
 
+def test_a_fio_without_the_engine_is_told_with_what_needs_it(cluster: Cluster, fake: FakeTransport) -> None:
+    # the host reports a version, or none
+    fake.facts["c2"] = {"tool fio-gfapi": " "}
+    (found,) = [finding for finding in look(cluster, fake) if "fio-gfapi" in finding.message]
+    assert (found.host, found.level, found.code) == ("c2", "warning", "tools")
+    assert found.message == "has no fio-gfapi, which fio needs for access gfapi"
+
+
+def test_what_hosts_cannot_do_of_the_stated_accesses_is_found(cluster: Cluster, fake: FakeTransport) -> None:
+    stated = {"access": {"smb": {}}, "existing": {"path": "/mnt/x"}}
+    changed = Cluster.model_validate(cluster.model_dump(mode="json", exclude_none=True) | stated)
+    fake.answers = {
+        ("s1", "gl_accesses"): "foreign smbd, process 7 on port 445\n",
+        ("c1", "gl_accesses"): "refused_existing expected a directory at /mnt/x\n",
+        ("c2", "gl_access_facts"): "access_server\naccess_client nfs\n",
+    }
+    found = {(each.host, each.level): each.message for each in look(changed, fake) if each.code == "access"}
+    assert found["s1", "warning"] == "smbd, process 7 on port 445 is not the suite's"
+    assert found["c1", "error"] == "expected a directory at /mnt/x"
+    assert "c2 has no SMB client" in found[None, "warning"]
+
+
 def test_busy_processes_are_named_where_the_load_is_high(cluster: Cluster, fake: FakeTransport) -> None:
     fake.answers = {("c2", "gl_check"): "uid 0\nload 7", ("c2", "gl_busy"): "busy 99 4711 tracker extract"}
     found = next(finding for finding in look(cluster, fake) if (finding.host, finding.code) == ("c2", "load"))
@@ -300,12 +333,18 @@ def test_what_many_hosts_share_is_one_row() -> None:
 
 
 def test_the_report_says_the_verdict_what_to_do_and_what_is_fine(capsys: pytest.CaptureFixture[str]) -> None:
-    fine = Finding("a1", "ok", "clock", "fine")
+    fine = Finding("a1", "ok", "clock", CODES["clock"])
+    told = Finding(None, "ok", "versions", "GlusterFS 3.8.4 on all hosts")
     wrong = Finding("a2", "error", "caches", "not dropped", "look")
-    show_check([fine, wrong, Finding("a1", "ok", "caches", "dropped"), replace(wrong, level="warning")], as_json=False)
+    show_check(
+        [fine, told, wrong, Finding("a1", "ok", "caches", "dropped"), replace(wrong, level="warning")], as_json=False
+    )
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == "error    a2    not dropped  look"
-    assert lines[-2:] == ["inspected and fine: clock", "not fit to measure: 1 error, 1 warning"]
+    assert lines[-2:] == [
+        f"inspected and fine: clock, versions ({told.message})",
+        "not fit to measure: 1 error, 1 warning",
+    ]
     show_check([fine], as_json=False)
     assert capsys.readouterr().out == "inspected and fine: clock\nfit to measure: 0 errors, 0 warnings\n"
 

@@ -122,3 +122,20 @@ def test_hostile_values_are_taken_literally(tmp_path: Path) -> None:
             script.call("gl_pending", f"{tmp_path}/{value}"),
         )
         assert not canary.exists(), value
+
+
+def test_without_gluster_it_is_said_what_is_needed(tmp_path: Path) -> None:
+    for name, text in (("glusterfs", "echo glusterfs 2.0git built on a day"), ("head", "read line; echo $line")):
+        program(tmp_path, name, text)
+    done = bash(f"PATH={tmp_path}; gl_gluster volume info")
+    assert (done.returncode, done.stdout) == (127, "")
+    assert "(glusterfs 2.0git built on a day): install a release with glusterd" in done.stderr
+
+
+def test_the_digest_of_gluster_is_that_of_its_programs(tmp_path: Path) -> None:
+    program(tmp_path, "glusterd", "")
+    first = check("gl_gluster_digest", path=tmp_path)
+    assert check("gl_gluster_digest", path=tmp_path) == first
+    program(tmp_path, "glusterd", "true")
+    assert [len(line) for line in first] == [len("gluster_digest ") + 16]
+    assert check("gl_gluster_digest", path=tmp_path) != first

@@ -143,6 +143,7 @@ def loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
         with image.open("wb") as file:
             file.truncate(size)
         made.append(run("losetup", "--find", "--show", image))
+        forget_partitions(made[-1])
         return made[-1]
 
     yield make
@@ -150,7 +151,13 @@ def loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
         subprocess.run(["umount", point], capture_output=True, check=False)
     for device in made:
         subprocess.run(["umount", device], capture_output=True, check=False)
+        forget_partitions(device)
         subprocess.run(["losetup", "-d", device], check=True)
+
+
+def forget_partitions(device: str) -> None:
+    """Partitions outlive a loop device: those of a test that was killed would be on the next device of that number."""
+    subprocess.run(["partx", "--delete", device], capture_output=True, check=False)
 
 
 def pool_of(cluster: Cluster) -> Pool:

@@ -149,7 +149,7 @@ mapfile() {{ builtin mapfile "$@" <{mounts}; }}
 umount() {{ echo "$*"; }}
 stat() {{ echo ok; }}
 rmdir() {{ true; }}
-{script.call("gl_umount_others", "/mnt/gl", "/mnt/gl/kept", "ours-1", "ours-2", "kept")}
+{script.call("gl_umount_others", "/mnt/gl", "/mnt/gl/other	/mnt/gl/kept", "ours-1", "ours-2", "kept")}
 """
     done = bash(text)
     assert (done.returncode, done.stdout.splitlines()) == (0, ["/mnt/gl/ours-1", "/mnt/gl/elsewhere"])

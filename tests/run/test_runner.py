@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ from unittest.mock import patch
 
 import pytest
 
-from glusterlab.errors import CommandError, HostError, LockLostError, RawStoreError, SpecError, UsageError
-from glusterlab.hosts.fake import OWNER, FakeTransport, Hook
+from glusterlab.errors import CommandError, HostError, LockLostError, RawStoreError, RefusedError, SpecError, UsageError
+from glusterlab.hosts.fake import OWNER, FakeTransport, FakeVolume, Hook
 from glusterlab.hosts.gluster import Volume
 from glusterlab.hosts.lock import Owner
 from glusterlab.hosts.pool import Pool
@@ -23,6 +23,7 @@ from glusterlab.reasons import Reason, ReasonCode, status_of
 from glusterlab.run import recovery, runner
 from glusterlab.run.plan import build_plan
 from glusterlab.run.progress import Progress, RunSummary
+from glusterlab.run.refusals import refusals
 from glusterlab.run.sample import SampleRun, Site
 from glusterlab.run.state import RunState, life, read_now
 from glusterlab.run.status import campaign_status
@@ -31,12 +32,14 @@ from glusterlab.run.verify import verify
 from glusterlab.shell import HostCommand
 from glusterlab.spec import Campaign, Cell, Cluster
 from glusterlab.spec.cluster import Host
-from glusterlab.store.campaign import RawStore, Sample, SampleWriter
+from glusterlab.store.campaign import RawStore, Sample, SampleWriter, Window
 from glusterlab.store.files import file_digest
 from glusterlab.store.journal import EventReader
 from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tools import volume_tools
+from glusterlab.tools.base import Measurement
 from glusterlab.tools.iozone import IOZONE
+from glusterlab.tools.records import Source, WorkloadRecord
 from tests.packed import digests_of, read_raw
 from tests.pools import campaign_data, pool_data
 
@@ -224,6 +227,30 @@ def test_a_layout_is_made_once_and_the_files_before_they_are_read(bench: Bench) 
     assert bench.transport.volumes[mirror].options == {"a.b": "on"}
     assert not any(volume.started for volume in bench.transport.volumes.values())
     assert bench.transport.mounted == {}
+
+
+@pytest.mark.parametrize(("code", "ran"), [(0, 3), (1, 2), (None, 2)])
+def test_a_sample_of_several_commands_keeps_each_and_stands_for_one(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, code: int | None, ran: int
+) -> None:
+    """The second comes out with a code: what did not end well is the last."""
+
+    def probes(_: object, cell: Cell, folder: Path) -> Iterator[tuple[str, Cell]]:
+        for workers in (1, 2, 3):
+            yield f"probe-{workers}", cell.model_copy(update={"workers": workers})
+            assert (folder / f"probe-{workers}" / "command.json").exists()
+
+    monkeypatch.setattr(type(IOZONE), "probes", probes)
+    monkeypatch.setattr(type(IOZONE), "parse", lambda *_: Measurement(record, probe="probe-1"))
+    record = WorkloadRecord(tool="iozone", tool_version=None, source=Source("", None), operation="write", label="write")
+    bench.when("-t 2", lambda _: Outcome(b"", b"", code))
+    bench.run(changed(layouts=[PLAIN], workloads=[{**CAMPAIGN["workloads"][0], "operations": "write"}], attempts=1))
+    (sample,) = bench.samples
+    commands = [json.loads(read_raw(sample.path / f"workload/probe-{n}/command.json")) for n in range(1, ran + 1)]
+    assert [command["exit_code"] for command in commands] == [0, code, 0][:ran]
+    chosen = commands[0] if code == 0 else commands[-1]
+    assert json.loads(read_raw(sample.path / "workload/command.json")) == chosen
+    assert sample.window == Window(start=chosen["start"], end=chosen["end"])
 
 
 def test_each_block_of_samples_begins_with_an_empty_volume(bench: Bench) -> None:
@@ -648,6 +675,8 @@ LOOPS = [{**server, "devices": ["loop42"]} for server in CLUSTER["servers"]]
         ({"servers": [{**LOOPS[0], "interface": "eth9"}, LOOPS[1]]}, {}, {}, "interface"),
         ({"servers": LOOPS}, {}, {}, None),
         ({}, {}, {"tool gluster": "glusterfs 11.1"}, "c1: gluster 10.3 before, 11.1 now"),
+        ({}, {"gluster_digest": "1f"}, {"gluster_digest": "2e"}, "c1: gluster_digest 1f before, 2e now"),
+        ({}, {}, {"gluster_digest": "2e"}, None),
         ({}, {"memory_bytes": "64000000000"}, {"memory_bytes": "48000000000"}, "c1: memory_bytes 64000000000 before"),
         ({}, {"sysctl vm.swappiness": "60"}, {"sysctl vm.swappiness": "1"}, "c1: vm.swappiness 60 before, 1 now"),
         ({}, {"interface_speed": "10000"}, {"interface_speed": "1000"}, "c1: interface_speed_bytes_per_s 1250000000.0"),
@@ -677,6 +706,45 @@ def test_cells_that_cannot_be_run_here_are_counted_and_named(bench: Bench, monke
     (why,) = summary.not_runnable_reasons
     assert re.match("4 cells: .*smallfile", why)
     assert f"not runnable here, and left out: {why}" in bench.log
+
+
+def test_a_layout_that_gluster_refuses_is_left_out_and_the_rest_goes_on(bench: Bench) -> None:
+    bench.transport.refused = {"a.b"}
+    summary = bench.run()
+    assert (summary.exit_code, summary.total, summary.valid, summary.not_runnable) == (0, 2, 2, 2)
+    assert {ran.split()[0] for ran in bench.ran} == {"plain"}
+    why = "2 cells: layout mirror: GlusterFS 10.3 refuses the option a.b = on"
+    assert why in summary.not_runnable_reasons[0]
+    assert list(bench.store.path.glob("cells/*mirror*/sample-*")) == []
+    # another release may have it: the same command tries again
+    bench.transport.refused = set()
+    assert bench.outcome() == (4, 2, 0)
+    bench.transport.refused = {"a.b"}
+    bench.root /= "other"
+    with pytest.raises(RefusedError, match=r"refuses the option a\.b = on"):
+        bench.run(ONE)
+
+
+def test_what_a_pool_refuses_is_known_before_a_run(bench: Bench) -> None:
+    campaign, pool = Campaign.model_validate(CAMPAIGN), Pool(bench.cluster.hosts, bench.transport)
+    found = build_plan(campaign, bench.cluster)
+    bench.transport.refused = {"a.b"}
+    bench.transport.volumes["theirs"] = FakeVolume("Distribute", ["10.0.0.1:/data/brick"])
+    refused, unasked = refusals(found, bench.cluster, pool=pool)
+    left_out = build_plan(campaign, bench.cluster, refused=refused)
+    reasons = {why for _, why in left_out.not_runnable}
+    assert (reasons, unasked) == ({"layout mirror: GlusterFS 10.3 has no option a.b"}, None)
+    assert len(left_out.cells) == len(found.cells) - 2
+    tiered = found.cells[0].layout.model_copy(update={"options": (), "hot": found.cells[-1].layout.model_copy()})
+    cells = tuple(cell.model_copy(update={"layout": tiered}) for cell in found.cells)
+    asked = refusals(replace(found, cells=cells), bench.cluster, pool=pool)
+    assert asked == ({tiered: "layout mirror: GlusterFS 10.3 has no hot tiers: 3.7 to 5 have"}, None)
+    bench.transport.down = {"s1"}
+    assert refusals(found, bench.cluster, pool=pool)[1] == (
+        "options and tiers of volumes were not asked about: s1: not reachable at 10.0.0.1 port 22: no route to host"
+    )
+    # a campaign without options asks nobody
+    assert refusals(build_plan(Campaign.model_validate(OTHER), bench.cluster), bench.cluster, pool=pool) == ({}, None)
 
 
 def test_a_campaign_that_cannot_run_here_says_why(bench: Bench) -> None:

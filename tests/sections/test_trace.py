@@ -13,7 +13,7 @@ import pytest
 from glusterlab.analysis.efficiency import per_disk
 from glusterlab.analysis.saturation.usage import telemetry_by_cell
 from glusterlab.analysis.select import select, summarise
-from glusterlab.cli.trace import _complete_row
+from glusterlab.cli.reproduce import _complete_row
 from glusterlab.sections.comparison import open_comparison
 from glusterlab.sections.section import open_section
 from glusterlab.store.campaign import RawStore

@@ -3,19 +3,22 @@
 import itertools
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from ruamel.yaml import YAML
 
 from glusterlab.errors import SpecError
-from glusterlab.run.plan import build_plan, estimate, order_samples, unequal_work
+from glusterlab.run.plan import build_plan, estimate, order_samples, unequal_work, without
 from glusterlab.spec import Campaign, Cell, Cluster, Layout, Repeats, ScaleModel, load_campaign, load_cluster
 from glusterlab.spec.campaign import expand, expand_layouts
-from glusterlab.spec.cell import parse_geometry, place_bricks, work_differences
+from glusterlab.spec.cell import parse_geometry, place_bricks, release_problem, work_differences
 from glusterlab.spec.cluster import Host
 from glusterlab.tools import volume_tools
+from tests.pools import campaign_data, pool_data
 from tests.spec.conftest import CAMPAIGN, CLUSTER, Write
 
 
@@ -129,6 +132,36 @@ def test_the_id_is_stable(campaign: Campaign, cluster: Cluster) -> None:
     assert ids[slug] == f"{slug}-7c54e0e4"
 
 
+RAID = "geometry: 3x2, backing: raid6"
+
+
+def test_a_hot_tier_is_part_of_the_cell_and_its_bricks_come_last(write: Write, cluster: Cluster) -> None:
+    changed = {RAID: f"{RAID}, hot: {{geometry: 6x2, backing: jbod}}"}
+    campaign = load_campaign(write("campaign.yaml", CAMPAIGN, changed))
+    assert Campaign.model_validate(campaign.model_dump(mode="json")) == campaign
+    cell = expand(campaign, cluster)[0].cell
+    assert cell.slug == "iozone-write-4gib-replicate-3x2-raid6-hot-6x2-jbod-native-w2"
+    assert cell.layout.words == "replicate 3x2 on raid6 + hot 6x2 on jbod"
+    roots = [root for _, root in place_bricks(cell.layout, cluster)]
+    assert roots == ["/bricks/raid6/a01"] * 6 + ["/bricks/jbod/d01"] * 6 + ["/bricks/jbod/d02"] * 6
+    assert (cell.layout.bricks, cell.layout.all_bricks) == (6, 18)
+    plain = cell.layout.model_copy(update={"hot": None})
+    assert "hot" not in plain.model_dump()
+    releases = {
+        "3.6.9": True,
+        "3.7.0": False,
+        "3.12.15": False,
+        "5.13": False,
+        "6.0": True,
+        "10.3": True,
+        "2.0git": True,
+    }
+    assert {each: release_problem(cell.layout, each) is not None for each in releases} == releases
+    assert release_problem(plain, "10.3") is release_problem(cell.layout, "of unknown release") is None
+    with pytest.raises(SpecError, match="geometry such as '3x2' for replicate"):
+        load_campaign(write("campaign.yaml", CAMPAIGN, {RAID: f"{RAID}, hot: {{geometry: 1x(4+2), backing: jbod}}"}))
+
+
 def test_repeats_of_some_cells_change_neither_ids_nor_the_order_of_others(campaign: Campaign, cluster: Cluster) -> None:
     before = build_plan(campaign, cluster, ready={"smallfile"})
     own = [{"where": {"tool": "iozone", "workers": 4}, "repeats": {"min": 6, "max": 8, "half_width": "5%"}}]
@@ -183,6 +216,24 @@ def test_a_matrix_without_bound_is_refused(write: Write) -> None:
         load_campaign(write("campaign.yaml", CAMPAIGN, {"workers: [2, 4]": f"workers: [{many}]"}))
 
 
+def test_mounts_are_an_axis_that_leaves_other_cells_and_the_files_as_they_are(write: Write, cluster: Cluster) -> None:
+    change = {
+        "512 KiB": "512 KiB\n    mounts: [1, 2]",
+        "reason: too slow}": "reason: x}\n  - {where: {mounts: 1}, reason: y}",
+    }
+    changed = load_campaign(write("campaign.yaml", CAMPAIGN, change))
+    before = {cell.id for cell, *_ in expand(load_campaign(write("campaign.yaml", CAMPAIGN)), cluster)}
+    found = expand(changed, cluster)
+    assert {cell.id for cell, *_ in found if cell.mounts == 1} == before
+    two = [cell for cell, *_ in found if cell.mounts == 2]
+    assert [cell.slug.rpartition("-w")[2] for cell in two if cell.operation == "read"] == ["2-m2", "4-m2"] * 2
+    assert not {cell.id for cell in two} & before
+    assert {volume_tools()[cell.tool].dataset(cell) for cell in two} <= {
+        volume_tools()[cell.tool].dataset(cell) for cell, *_ in found if cell.mounts == 1
+    }
+    assert {cell.mounts for cell, exclusion, *_ in found if exclusion == "y"} == {1}
+
+
 def test_exclusions_keep_their_reason(campaign: Campaign, cluster: Cluster) -> None:
     plan = build_plan(campaign, cluster, ready={"smallfile"})
     assert {(cell.layout.name, cell.tool, cell.workers, reason) for cell, reason in plan.excluded} == {
@@ -197,10 +248,26 @@ def test_exclusions_keep_their_reason(campaign: Campaign, cluster: Cluster) -> N
     [
         ({}, {}, False, "git clone https://github.com/distributed-system-analysis/smallfile"),
         ({"workers: [2, 4]": "access: nfs\nworkers: [2, 4]"}, {}, True, "access 'nfs' is not available"),
+        (
+            {"workers: [2, 4]": "access: gfapi\nworkers: [2, 4]"},
+            {},
+            True,
+            "gfapi has no mount: of the tools fio can do it",
+        ),
+        (
+            {"workers: [2, 4]": "access: gfapi\nworkers: [2, 4]", "tool: iozone": "tool: fio\n    mounts: 2"},
+            {},
+            True,
+            "only access native has several mounts per client",
+        ),
+        ({"512 KiB": "512 KiB\n    mounts: 2"}, {}, True, "2 mounts on each of 2 clients need 4 workers at least"),
         ({"[write, read]": "[create]"}, {}, True, "iozone has no operation 'create', it has write, read"),
         ({"geometry: 3x2": "geometry: 4x2"}, {}, True, "4x2 needs 8 bricks, backing 'raid6' has 6 servers x 1"),
         ({"geometry: 12x(4+2)": "geometry: 2x(8+2)"}, {}, True, "needs 10 distinct servers, pool has 6"),
         ({"geometry: 3x2, backing: raid6": "geometry: 3x2, backing: nvme"}, {}, True, "no backing 'nvme'"),
+        ({RAID: f"{RAID}, hot: {{geometry: 3x2, backing: nvme}}"}, {}, True, "no backing 'nvme', it has"),
+        ({RAID: f"{RAID}, hot: {{geometry: 80, backing: jbod}}"}, {}, True, "80 needs 80 bricks, backing 'jbod' has"),
+        ({RAID: f"{RAID}, hot: {{geometry: 1x2, backing: raid6}}"}, {}, True, "needs a backing of its own"),
         ({"    model: large-file\n": ""}, {}, True, "name one of its scale models"),
         ({}, {"large-file": "huge-file"}, True, "no scale model 'large-file', it has huge-file, small-file"),
         ({"stands_for: 4 GiB": "stands_for: 1 GiB"}, {}, True, "file_size x scale 200 is 3.91 of stands_for"),
@@ -332,3 +399,46 @@ def test_the_plan_finds_layouts_that_do_unequal_work(write: Write) -> None:
     found = unequal_work(few)
     assert {(one.workers, one.operation) for one, *_ in found} == {(w, o) for w in (2, 4) for o in ("create", "read")}
     assert {what for *_, what in found} == {"40 and 100 files per worker"}
+
+
+def test_what_an_access_needs_is_told_by_the_plan_and_accesses_are_measured_in_blocks() -> None:
+    other = {"name": "own", "type": "other", "geometry": "1", "backing": "anything"}
+    volume = {"name": "plain", "type": "distribute", "geometry": "1", "backing": "jbod"}
+    access = ["native", "smb", "nfs3", "existing"]
+    campaign = Campaign.model_validate(campaign_data(layouts=[volume, other], access=access, workers=[1, 2]))
+    cluster = Cluster.model_validate(pool_data())
+    plan = build_plan(campaign, cluster)
+    assert {(cell.layout.name, cell.access) for cell in plan.cells} == {("plain", name) for name in access[:3]}
+    reasons = {(cell.layout.name, cell.access): why for cell, why in plan.not_runnable}
+    assert "names no directory" in reasons["own", "existing"]
+    assert all("go together" in why for cell, why in reasons.items() if cell != ("own", "existing"))
+    blocks = [name for name, _ in itertools.groupby(planned.cell.access for planned in plan.samples)]
+    assert sorted(blocks) == ["native", "nfs3", "smb"]
+
+    lacking = without(plan, {"smb": "no samba"})
+    assert {planned.cell.access for planned in lacking.samples} == {cell.access for cell in lacking.cells}
+    assert {cell.access for cell in lacking.cells} == {"native", "nfs3"}
+    assert {why for cell, why in lacking.not_runnable if cell.layout.name == "plain" and cell.access == "smb"} == {
+        "no samba"
+    }
+
+    appliance = pool_data(servers=[], backings={}, existing={"path": "/mnt/x"})
+    alone = build_plan(campaign, Cluster.model_validate(appliance))
+    assert {cell.access for cell in alone.cells} == {"existing"}
+    assert estimate(alone, Cluster.model_validate(appliance)).seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"servers": []}, "expected at least one"),
+        ({"backings": {}}, "expected at least one"),
+        ({"servers": [], "existing": {"path": "/mnt/x"}}, "expected at least one"),
+        ({"existing": {"path": "/mnt/glusterlab/x"}}, "apart from mount_root"),
+        ({"access": {"smb": {"addresses": {"s9": "10.0.0.9"}}}}, "found 's9'"),
+        ({"access": {"smb": {"options": ["vers=3 -o x"]}}}, "access.smb.options"),
+    ],
+)
+def test_a_cluster_file_says_what_is_wrong_with_its_accesses(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        Cluster.model_validate(pool_data(**changed))

@@ -48,7 +48,7 @@ from tests.spec.conftest import CAMPAIGN, CLUSTER, Write
             "type: disperse, geometry: 12x(4+2)",
             "type: other, geometry: 1",
             "layouts.1.type",
-            "no campaign of GlusterFS has",
+            "only access 'existing' has",
         ),
         ("name: ec", "name: mirror", "layouts.1.name", "'mirror' twice"),
         ("[write, read]", "[wriet, read]", "workloads.0.operations", "did you mean 'write'?"),

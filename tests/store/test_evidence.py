@@ -105,7 +105,7 @@ def test_more_evidence_than_is_read_again_stays_plain(tmp_path: Path, monkeypatc
     assert [path.name for path in tmp_path.iterdir()] == ["log.txt"]
 
 
-@pytest.mark.parametrize("step", [(evidence, "_write_member"), (Path, "unlink")])
+@pytest.mark.parametrize("step", [(evidence, "_header"), (Path, "unlink")])
 def test_a_kill_while_packing_loses_that_sample_alone(new_store: RawStore, step: tuple[object, str]) -> None:
     class Kill(BaseException):
         pass

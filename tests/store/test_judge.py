@@ -11,8 +11,10 @@ import pytest
 
 from glusterlab.reasons import Reason
 from glusterlab.run.validity import Judgement, change_reasons, judge, judge_again
+from glusterlab.spec.cell import Bricks
 from glusterlab.store.files import dump_json
 from glusterlab.store.records import Failure
+from glusterlab.tables.build import _moved_files
 from tests.store.conftest import CLIENTS, DATA, END, SERVERS, START, make_cell, make_health, sadf_text
 
 
@@ -58,6 +60,28 @@ def test_a_good_sample_is_valid(folder: Path) -> None:
 def test_pool_health(folder: Path, moment: str, changed: dict[str, Any], status: str, code: tuple[str, str]) -> None:
     _edit(_health(folder, moment), **changed)
     assert _codes(folder) == (status, [code])
+
+
+def test_a_tier_daemon_that_stopped_or_began_anew(folder: Path) -> None:
+    cell = make_cell()
+    hot = Bricks(type="distribute", subvolumes=1, backing="nvme")
+    cell = cell.model_copy(update={"layout": cell.layout.model_copy(update={"hot": hot})})
+
+    def reasons(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str | None]]:
+        for moment, changed in (("before", before), ("after", after)):
+            health = json.loads(_health(folder, moment).read_text())
+            bricks = [brick for brick in health["bricks"] if brick["path"] != "/bricks/n1"]
+            own = {"status": "in progress", "promoted": 3, "demoted": 1}
+            tier = {server: {**own, **changed} for server in SERVERS[:1]} | dict.fromkeys(SERVERS[1:], own)
+            _edit(_health(folder, moment), tier=tier, bricks=[*bricks, {**bricks[0], "path": "/bricks/n1"}])
+        return [(reason.code, reason.host) for reason in judge(folder, cell, SERVERS, CLIENTS).reasons]
+
+    assert reasons({}, {"promoted": 30}) == []
+    assert _moved_files(folder) == {"promoted_files": 27, "demoted_files": 0}
+    assert reasons({}, {"status": "failed"}) == reasons({"status": "unknown"}, {}) == [("tier-stopped", "server01")]
+    assert reasons({}, {"promoted": 0, "demoted": 9}) == [("tier-stopped", "server01")]
+    _edit(_health(folder, "after"), tier={})
+    assert {reason.host for reason in judge(folder, cell, SERVERS, CLIENTS).reasons} == {*SERVERS}
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

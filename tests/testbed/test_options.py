@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 from glusterlab.cli import app
 from glusterlab.errors import TestbedError, UsageError
-from glusterlab.spec import load_cluster
+from glusterlab.run.baseline import brick_rate
+from glusterlab.spec import Cluster, load_cluster
 from glusterlab.testbed import disks, local, network, state, throttle, tree
 from glusterlab.testbed.lifecycle import HostStatus
 from glusterlab.testbed.options import ARRAY_DISKS, Device, Model, TestbedOptions, parse_model, parse_slow_disk
@@ -37,7 +38,11 @@ from glusterlab.tools import runnable
         ({"slow_disks": (("server01", "d13", 6.0),)}, "d01 to a01"),
         ({"slow_disks": (("server01", "d01", 0.5),)}, "--slow-disk server01:d01=0.5"),
         ({"heads": ("huge-file",)}, "--heads huge-file"),
+        ({"kernel_clients": 13}, "--kernel-clients 13: expected 0 to 12"),
         ({"release": "sarge"}, "sarge"),
+        ({"tree": "trees/3.8.4"}, "--tree trees/3.8.4"),
+        ({"tree": "/trees/a,b"}, "--tree /trees/a,b"),
+        ({"tree": "/trees/a:b"}, "--tree /trees/a:b"),
         ({"subnet": "8.8.8.0/24"}, "8.8.8.0/24"),
         ({"subnet": "10.0.0.0/30"}, "10.0.0.0/30"),
         ({"subnet": "ten"}, "ten"),
@@ -87,6 +92,19 @@ def test_cluster_file_is_one_that_the_suite_reads(tmp_path: Path) -> None:
     assert (len(cluster.servers[0].devices), cluster.hardware.disks_per_server) == (13, 12)
     assert cluster.backing("raid6").disks_per_brick == ARRAY_DISKS
     assert cluster.scale_model("small-file").operations
+
+
+def test_nvme_drives_are_beside_the_disks_and_never_behind_heads(tmp_path: Path) -> None:
+    made = _state(tmp_path, arrays=1, disks=0, nvme=1, heads=("small-file",), slow_disks=(("server01", "n01", 2.0),))
+    cluster = Cluster.model_validate(state.cluster_specification(made))
+    assert (cluster.backing("nvme").kind, cluster.backing("nvme").bricks) == ("nvme", ("/bricks/nvme/n01",))
+    assert (cluster.hardware.nvme_read, cluster.hardware.nvme_write) == (2800e6, 1900e6)
+    assert cluster.server_models["standard"].nvme == "1 x Intel SSD DC P3700 800 GB"
+    rates = [brick_rate(cluster, cluster.backing(name)) for name in ("raid6", "nvme")]
+    assert rates == [1224e6, 1900e6]
+    assert [disk.spins for disk in made.disks_of("server01")] == [True, False]
+    with pytest.raises(UsageError, match="--nvme 5: expected 0 to 4"):
+        TestbedOptions(nvme=5)
 
 
 @pytest.mark.parametrize(
@@ -243,11 +261,9 @@ def test_mirror_is_the_one_that_apt_uses(tmp_path: Path, name: str, text: str) -
     assert tree.machine_mirror(tmp_path) == "http://a.example/debian"
 
 
-def test_tree_changes_with_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tree_changes_with_its_packages() -> None:
     assert {program.package for tool in runnable().values() for program in tool.programs} <= {*tree.PACKAGES}
-    before = tree.tree_path("bookworm")
-    monkeypatch.setattr(tree, "PACKAGES", (*tree.PACKAGES, "strace"))
-    assert tree.tree_path("bookworm") != before
+    assert tree.tree_path("bookworm", (*tree.PACKAGES, "strace")) != tree.tree_path("bookworm")
 
 
 def test_missing_parts_get_a_sentence_each(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,13 +354,16 @@ def test_status_tells_scripts_the_cluster_file(
     found = HostStatus("server01", "10.0.0.1", up, processes, lacks)
     monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(tmp_path))
     monkeypatch.setattr("glusterlab.testbed.lifecycle.status", lambda _: [found])
+    (tmp_path / "older").mkdir()
+    state.State(tmp_path / "older", TestbedOptions(tree="/trees/old"), gluster="3.8.4").save()
     command, file = ["testbed", "status", "--name", "older"], str(tmp_path / "older" / "cluster.yaml")
     shown = CliRunner().invoke(app, [*command, "--json"])
     assert shown.exit_code == (0 if up else 1)
     host = {"name": "server01", "address": "10.0.0.1", "running": up, "processes": processes, "lacks": [*lacks]}
-    assert {name: json.loads(shown.stdout)[name] for name in ("cluster", "hosts")} == {"cluster": file, "hosts": [host]}
+    facts = {"cluster": file, "hosts": [host], "gluster": "3.8.4", "tree": "/trees/old"}
+    assert json.loads(shown.stdout).items() >= facts.items()
     plain = CliRunner().invoke(app, command)
-    assert file in plain.stderr
+    assert (file in plain.stderr, "GlusterFS 3.8.4 (/trees/old)" in plain.stderr) == (True, True)
     assert " ".join(plain.stdout.split()).endswith(f"server01 10.0.0.1 {shown_as} {processes}")
 
 

@@ -42,7 +42,8 @@ HOSTILE = "a b;$(touch x)'\"`&|*"
 def case(tool: str, name: str) -> tuple[Cell, dict[str, Path]]:
     """Cell and workload files of a tool's ``valid`` or ``failed`` run."""
     entry = contract(tool)[name]
-    mirror = Layout(name="mirror", type="replicate", subvolumes=1, replica=2, backing="raid6")
+    options = tuple(sorted(entry.get("volume_options", {}).items()))
+    mirror = Layout(name="mirror", type="replicate", subvolumes=1, replica=2, backing="raid6", options=options)
     disks = Layout(name="disks", type="other", subvolumes=1, backing="raid6")
     place = {"layout": mirror} if tool in VOLUME_TOOLS else {"layout": disks, "access": "none"}
     cell = make_cell(tool, **place, **entry["cell"])
@@ -68,8 +69,11 @@ def campaign_of(cell: Cell, **changed: Any) -> dict[str, Any]:
         "files_per_worker": cell.files_per_worker,
         **({} if cell.record_size_bytes is None else {"record_size": f"{cell.record_size_bytes} B"}),
         **({} if cell.runtime_s is None else {"runtime": f"{cell.runtime_s:g} s"}),
+        **({} if cell.rate_bytes_per_s is None else {"rate": cell.rate_bytes_per_s}),
+        "options": cell.options,
     }
     layout = {"name": "mirror", "type": "replicate", "geometry": "1x2", "backing": "raid6"}
+    layout |= {"options": dict(cell.layout.options)}
     return campaign_data(layouts=[layout], workers=cell.workers, workloads=[workload | changed])
 
 
@@ -88,6 +92,8 @@ def test_a_tool_knows_its_own_files_and_no_other_tools(name: str) -> None:
 NAMED = {
     # what a baseline is made of
     "run/baseline.py": {"fio-local", "iozone-local", "iperf3"},
+    # a column, of iperf3's streams
+    "plots/baseline.py": {"streams"},
     # rows of the guide's own table
     "analysis/efficiency.py": {"iozone", "smallfile"},
     # a section of the cluster file has the tool's name

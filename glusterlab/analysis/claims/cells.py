@@ -3,8 +3,6 @@
 Every value is per disk and times the scale: what a pool of full size would yield for each of its disks.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -38,6 +36,7 @@ _AXES = tuple(Cells.model_fields)
 _OTHER_NAMES = {"record_size": "record_size_bytes", "runtime": "runtime_s", "release": "gluster_version"}
 _COLUMNS = {name: _OTHER_NAMES.get(name, name) for name in _AXES if name not in ("layout", "size")}
 """Columns of selectors that match what is equal."""
+_UNLESS_SAID: dict[str, tuple[Any, ...]] = {"access": ("native",), "hot": ("",), "mounts": (1,)}
 _TEXT = ("type", "geometry", "kind", "server_model", "access", "tool", "operation", "status")
 
 LENGTH_FACTOR = 2.0
@@ -146,11 +145,11 @@ class Campaign:
         self._found: dict[tuple[Quantity, Per], pd.DataFrame] = {}
 
     def _matching(self, rows: pd.DataFrame, cells: Cells) -> pd.DataFrame:
-        """The rows of one value of each selector; native access unless the claim says otherwise."""
+        """The rows of one value of each selector; native access, one mount and no hot tier unless the claim says."""
         mask = np.ones(len(rows), dtype=bool)
         for name, column in _COLUMNS.items():
-            if values := getattr(cells, name) or (("native",) if name == "access" else None):
-                mask &= rows[column].to_numpy() == values[0] if column in rows else False
+            if values := getattr(cells, name) or _UNLESS_SAID.get(name):
+                mask &= rows[column].to_numpy() == values[0] if column in rows else values == _UNLESS_SAID.get(name)
         if cells.size is not None:
             mask &= same_size(rows["nominal_file_size_bytes"], cells.size[0]).to_numpy()
         if cells.layout is not None:

@@ -3,8 +3,6 @@
 `glusterlab.analysis.claims.verdicts` has the rule of one ratio, `glusterlab.analysis.claims.cells` finds the cells.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -56,7 +54,7 @@ class Judgement:
     level: float = LEVEL
     repeats: int | None = None
     evidence: str = ""
-    other: Judgement | None = None
+    other: "Judgement | None" = None
 
 
 @dataclass(frozen=True, slots=True)

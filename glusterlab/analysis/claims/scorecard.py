@@ -1,7 +1,5 @@
 """The scorecard of a campaign as tables: a row per claim, totals per verdict, and where a study contradicts itself."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 

@@ -4,8 +4,6 @@
 that leaves no other reading. Else it is `OPEN`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

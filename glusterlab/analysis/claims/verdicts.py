@@ -17,8 +17,6 @@ contradicts at 1 - 0.05 / (k m). So a true claim is contradicted, and a false on
 campaigns; tests simulate both.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -13,8 +13,6 @@
 The correction is over all cells of a campaign that can be tested.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -66,7 +64,7 @@ EQUIVALENCE_LEVEL = 0.9
 AT_LIMIT = 0.95
 """Share of the throttle's limit from which a side is bound by it: what a repeat of a throttled disk scatters by."""
 
-QUANTITIES = ("files_per_s", "throughput_bytes_per_s", "operations_per_s")
+QUANTITIES = ("streams_held", "files_per_s", "throughput_bytes_per_s", "operations_per_s")
 """What is compared: the first that both campaigns have. Of all of them more is better."""
 
 _CELL = [

@@ -5,8 +5,6 @@ brings along, and cannot be told from the release; *minor* should not matter; *w
 the comparison finds.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

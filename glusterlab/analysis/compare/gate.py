@@ -4,8 +4,6 @@ Its p is corrected over all cells that can be tested. A cell that is equivalent 
 that is stricter than the margin.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

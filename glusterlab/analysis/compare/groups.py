@@ -4,8 +4,6 @@ Published differences are of several cells at once: supermicro-2017 (appendix C)
 18 % faster on average, and 34 % with 32 KB. Those are the effects that `needs` takes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

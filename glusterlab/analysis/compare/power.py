@@ -3,8 +3,6 @@
 What intervals cover, and how often a release differs from itself, is calibrated in the tests (``make calibrate``).
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 

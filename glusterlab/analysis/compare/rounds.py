@@ -3,8 +3,6 @@
 A machine drifts; two campaigns one after the other cannot tell that from the release, rounds in turns can.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A comparison of releases in words, for the terminal, a pull request and the notebook; takes its tables."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -4,8 +4,6 @@ A value is one byte, exact to 0.4 % of the largest of its measure in its sample;
 samples are taken until `MOST_BYTES` are full, of every cell its first one before any second one.
 """
 
-from __future__ import annotations
-
 import base64
 import math
 import zlib
@@ -13,10 +11,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import count
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from glusterlab.analysis.saturation.resources import Capacity, busy_cpus, levels, tracks
 from glusterlab.analysis.saturation.summary import short_verdict
@@ -26,9 +25,6 @@ from glusterlab.analysis.select import operation_rank, valid_samples, with_serie
 from glusterlab.analysis.words import worker_count
 from glusterlab.errors import UsageError
 from glusterlab.units import format_size
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MOST_BYTES = 1_000_000
 """Packed values on one page, as text; at least one sample is on it."""

@@ -2,24 +2,19 @@
 
 A slow disk takes longer for the same bytes than disks that moved half to twice as much, over the whole window of the
 command. (On a testbed ``await`` and ``%util`` do not show it: the limit acts before the block layer counts a request.)
-In reads of a dispersed volume the other disks of a subvolume wait for the slow one and are named with it; it is the
-busiest of them.
+In reads of a dispersed volume, and in writes on a busy machine, the other disks of a subvolume wait for the slow one
+and are named behind it.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from glusterlab.analysis.saturation.resources import IDLE, MIN_RECORDS
 from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
 from glusterlab.analysis.saturation.timeline import Timeline, rolling, timelines
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 LEAST_PEERS = 4
 """Fewest disks or hosts that can be compared: the median of two others says little."""

@@ -6,24 +6,19 @@ do together. On a testbed reads and writes have a limit each, all hosts share th
 (their use is added up, a lower bound), and ``%util`` stays small on a disk that is full: its limit acts before that.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from glusterlab.analysis.saturation.thresholds import Thresholds
 from glusterlab.analysis.saturation.timeline import Timeline, carried, rolling, rolling_known
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from glusterlab.spec.cluster import Backing, Cluster
+from glusterlab.spec.cluster import Backing, Cluster
 
 Family = Literal["network", "disks", "CPU", "memory"]
 By = Literal["bytes", "operations", "busy time", "all disks of the server", ""]
@@ -124,9 +119,9 @@ class Capacity:
 def _backings(
     samples: pd.DataFrame, limits: Mapping[str, Limits], cluster: Cluster | None
 ) -> Iterator[tuple[str, Limits | None, Backing | None, str]]:
-    """Each cell, its limits, its backing and the kind of that."""
+    """Each cell, its limits, its backing and the kind of that; of a tiered volume the devices are of two kinds."""
     for row in samples.drop_duplicates("cell_id").to_dict("records"):
-        backing = None if cluster is None else cluster.backings.get(str(row["backing"]))
+        backing = None if cluster is None or row.get("hot") else cluster.backings.get(str(row["backing"]))
         yield str(row["cell_id"]), limits.get(str(row["cell_id"])), backing, str(row["kind"])
 
 

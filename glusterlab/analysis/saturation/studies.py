@@ -3,12 +3,9 @@
 A campaign that lacks a layout or a size shows the nearest that it has, and says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -19,12 +16,10 @@ from glusterlab.analysis.saturation.usage import telemetry_by_cell
 from glusterlab.analysis.scaling import scaling_fits
 from glusterlab.analysis.scaling_table import DRAWN, with_fit
 from glusterlab.analysis.select import layout_label, select, select_nearest, size_note, summarise
+from glusterlab.spec import studies as spec
+from glusterlab.spec.campaign import Campaign
+from glusterlab.spec.cluster import Cluster
 from glusterlab.units import format_size
-
-if TYPE_CHECKING:
-    from glusterlab.spec import studies as spec
-    from glusterlab.spec.campaign import Campaign
-    from glusterlab.spec.cluster import Cluster
 
 _ADJECTIVES = {"replicate": "replicated", "disperse": "dispersed", "distribute": "distributed"}
 

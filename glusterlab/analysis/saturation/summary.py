@@ -1,7 +1,5 @@
 """Verdicts and use by cell, and use over the time of one sample: what figures and tables show."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ Performance, 2nd ed. (2020), appendix A); the manual pages sar(1) and iostat(1) 
 Detect and Handle Outliers (1993). A choice of this project says that it is one.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, fields
 from typing import Any

@@ -3,20 +3,16 @@
 Records of all hosts lie in common steps, so that "full at the same time" means something.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from glusterlab.tables.parts import COVERED_STEPS, measured_parts
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 JUDGED_METRICS = frozenset(
     {

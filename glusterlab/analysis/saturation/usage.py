@@ -1,9 +1,6 @@
 """What each subsystem did while a workload ran: network, CPU, memory and disks of servers and of clients."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
@@ -53,15 +50,13 @@ _HOST = ["cell_id", "sample", "role", "host"]
 _RECORD = [*_HOST, "time_s"]
 
 
-def steady_part(
-    telemetry: pd.DataFrame, samples: pd.DataFrame, metrics: Collection[str] = USED_METRICS
-) -> pd.DataFrame:
-    """The telemetry rows of `metrics` in the measured part of each of the samples.
+def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+    """The telemetry rows of `USED_METRICS` in the measured part of each of the samples.
 
     Hosts with fewer than `MIN_RECORDS` records there are left out.
     """
     parts = measured_parts(telemetry, samples)
-    known = telemetry["metric"].isin(metrics) & (telemetry["activity"] != "io")
+    known = telemetry["metric"].isin(USED_METRICS) & (telemetry["activity"] != "io")
     wanted = telemetry[telemetry["cell_id"].isin(set(parts["cell_id"])) & known]
     places = wanted.groupby(["cell_id", "sample"], observed=True).indices
     times = wanted["time_s"].to_numpy()
@@ -116,15 +111,9 @@ def _means_and_peaks(by_record: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"value": means, "peak": stretches.fillna(means)}).reset_index()
 
 
-def telemetry_by_host(
-    telemetry: pd.DataFrame,
-    samples: pd.DataFrame,
-    *,
-    testbed: bool = False,
-    metrics: Collection[str] = USED_METRICS,
-) -> pd.DataFrame:
+def telemetry_by_host(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testbed: bool = False) -> pd.DataFrame:
     """``value`` (the mean over the measured part) and ``peak`` of each ``host``, as of `telemetry_by_sample`."""
-    rows = steady_part(telemetry, samples, metrics)
+    rows = steady_part(telemetry, samples)
     quantities = (rows["activity"] + " " + rows["metric"]).map(_SUMS)
     summed = rows.assign(quantity=quantities).dropna(subset="quantity")
     linked = summed["activity"] == "network"
@@ -142,13 +131,7 @@ def telemetry_by_host(
     return by_host[~pd.MultiIndex.from_frame(by_host[["cell_id", "sample", "host"]]).isin(idle)]
 
 
-def telemetry_by_sample(
-    telemetry: pd.DataFrame,
-    samples: pd.DataFrame,
-    *,
-    testbed: bool = False,
-    metrics: Collection[str] = USED_METRICS,
-) -> pd.DataFrame:
+def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testbed: bool = False) -> pd.DataFrame:
     """One value per sample, role and quantity: the mean over hosts of the mean over the measured part.
 
     Disks of a host are added up, except their waiting time, which is averaged over all requests. Of its interfaces the
@@ -157,22 +140,16 @@ def telemetry_by_sample(
     Columns of `samples`, with ``role`` (server, client or machine), ``quantity`` (a key of `METRICS`), ``value`` and
     ``peak`` (the mean over hosts of each host's busiest `PEAK_S` seconds, NaN for the waiting time), and ``hosts``.
     """
-    worked = telemetry_by_host(telemetry, samples, testbed=testbed, metrics=metrics)
+    worked = telemetry_by_host(telemetry, samples, testbed=testbed)
     roles = worked.groupby(["cell_id", "sample", "role", "quantity"])
     by_role = roles.agg(value=("value", "mean"), peak=("peak", "mean"), hosts=("value", "count"))
     described = samples.assign(cell_id=samples["cell_id"].astype(str))
     return described.merge(by_role.reset_index(), on=["cell_id", "sample"], how="inner")
 
 
-def telemetry_by_cell(
-    telemetry: pd.DataFrame,
-    samples: pd.DataFrame,
-    *,
-    testbed: bool = False,
-    metrics: Collection[str] = USED_METRICS,
-) -> pd.DataFrame:
+def telemetry_by_cell(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testbed: bool = False) -> pd.DataFrame:
     """`telemetry_by_sample` summarised by cell, ``role`` before and ``peak`` (mean over the samples) after the rest."""
-    values = telemetry_by_sample(telemetry, samples, testbed=testbed, metrics=metrics)
+    values = telemetry_by_sample(telemetry, samples, testbed=testbed)
     # an empty summary has the columns where there is nothing else
     parts = [summarise(values.iloc[:0], "value").assign(role="", peak=math.nan)]
     for (role, quantity), rows in values.groupby(["role", "quantity"], observed=True):

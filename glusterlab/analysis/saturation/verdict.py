@@ -12,15 +12,14 @@ of a host) were over a threshold, each weighted by its mean use.
   the measured part, its silent steps count as not full, and no negative verdict is given.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from glusterlab.analysis.saturation.resources import (
     FAMILIES,
@@ -37,9 +36,6 @@ from glusterlab.analysis.saturation.resources import (
 )
 from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
 from glusterlab.analysis.saturation.timeline import Timeline, rolling_known, timelines
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 State = Literal["binds", "partly", "at times", "none", "unknown"]
 

@@ -13,6 +13,7 @@ from glusterlab.hosts.check.ask import HostReport, PoolReport, ask_hosts, ask_po
 from glusterlab.hosts.check.finding import (
     CODES,
     OF_CLIENTS,
+    OF_GLUSTER,
     OF_HOSTS,
     OF_POOL,
     OF_SERVERS,
@@ -66,7 +67,7 @@ def check(cluster: Cluster, *, pool: Pool | None = None, baseline: bool = False)
             message = f"a run that has ended did not give it back: {owner}"
             found.append(Finding(name, "warning", "stale-owner", message, "nothing: the next run takes it"))
         reports, problems = ask_hosts(connections, cluster)
-        first = reports.get(cluster.servers[0].name)
+        first = reports.get(cluster.servers[0].name) if cluster.servers else None
         pool_report = ask_pool(connections, cluster, None if first is None else first.facts.get("interface_mtu"))
     finally:
         connections.hosts = hosts
@@ -113,13 +114,17 @@ def _rest(
     """Of what is not among the findings: what was examined, and so is fine, and what was not."""
     known, wrong = {(finding.host, finding.code) for finding in found}, {finding.code for finding in found}
     complete = {*examined, "checkouts"} if reports else set()
-    complete = complete | {"versions"} if len(reports) == len(cluster.hosts) else complete - {"mtu"}
+    complete = complete | {"versions", "access"} if len(reports) == len(cluster.hosts) else complete - {"mtu"}
     fine: dict[tuple[str | None, Code], bool] = {
-        (None, code): code in complete for code in OF_POOL if code != "leftover-brick" and code not in wrong
+        (None, code): code in complete
+        for code in OF_POOL
+        if code != "leftover-brick" and code not in wrong and (cluster.backings or code not in OF_GLUSTER)
     }
     for host in cluster.hosts:
         for code in (*OF_HOSTS, *(OF_SERVERS if cluster.role(host.name) == "server" else OF_CLIENTS)):
             if {(host.name, code), (None, code)}.isdisjoint(known) and not (code == "tuned" and cluster.is_testbed):
+                if code in OF_CLIENTS and not cluster.backings:
+                    continue
                 needed = code != "leftover-brick" or code in examined
                 fine[host.name, code] = host.name in reports and needed
     return [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import HostError, ParseError
-from glusterlab.hosts import facts, script
+from glusterlab.hosts import access, facts, script
 from glusterlab.hosts.check.finding import OF_GLUSTER, Code, Finding
 from glusterlab.hosts.gluster import read_info, read_peers, read_status
 from glusterlab.hosts.health import DROP, clock_bounds, nearest_to_zero, read_drop
@@ -56,7 +56,7 @@ class PoolReport:
 
 
 def _command(lines: Iterable[str], deadline_s: float) -> Command:
-    return script.command(lines, "check/check.sh", deadline_s=deadline_s)
+    return script.command(lines, access.SHELL, "check/check.sh", deadline_s=deadline_s)
 
 
 def ask_hosts(pool: Pool, cluster: Cluster) -> tuple[dict[str, HostReport], list[Finding]]:
@@ -81,6 +81,7 @@ def ask_hosts(pool: Pool, cluster: Cluster) -> tuple[dict[str, HostReport], list
 
 def _questions(host: Host, cluster: Cluster) -> list[str]:
     client = cluster.role(host.name) == "client"
+    mounts = cluster.mount_root if client and cluster.backings else ""
     servers = [server.address for server in cluster.servers]
     resolved = [*servers, *(each.name for each in cluster.clients)] if client else servers
     roots = () if client else [root for backing in cluster.backings.values() for root in backing.bricks]
@@ -89,9 +90,11 @@ def _questions(host: Host, cluster: Cluster) -> list[str]:
         # the CPUs first: what follows keeps them busy itself
         script.part("busy", "gl_busy"),
         script.part("strays", "gl_strays"),
-        script.part("check", "gl_check", cluster.work_dir, cluster.mount_root if client else "", *resolved),
+        script.part("check", "gl_check", cluster.work_dir, mounts, *resolved),
         script.part("link", "gl_interface", host.interface, host.address),
         script.part("disks", "gl_disks", *host.devices, "--", *roots),
+        "gl_accesses() { " + "; ".join([*access.lines_of_check(host, cluster), "true"]) + "; }",
+        script.part("accesses", "gl_accesses"),
         script.part("sadc", "gl_sadc", *SADC_PLACES),
         script.part("ports", "gl_ports", 24007, *servers),
         *facts.lines(host, cluster),
@@ -101,9 +104,9 @@ def _questions(host: Host, cluster: Cluster) -> list[str]:
 
 
 def _read_report(parts: Mapping[str, script.Part], name: str) -> HostReport:
-    text = "\n".join(parts[part].text for part in ("facts", "filesystems") if part in parts)
+    text = "\n".join(parts[part].text for part in ("facts", "access", "filesystems") if part in parts)
     report = HostReport(facts.read_facts(text))
-    for part in ("check", "link", "disks", "sadc", "ports", "busy"):
+    for part in ("check", "link", "disks", "accesses", "sadc", "ports", "busy"):
         for line in script.need(parts, part, name).text.splitlines():
             key, _, value = line.partition(" ")
             report.lists.setdefault(key, []).append(value)
@@ -117,10 +120,10 @@ def _read_report(parts: Mapping[str, script.Part], name: str) -> HostReport:
 def ask_pool(pool: Pool, cluster: Cluster, mtu: int | None) -> PoolReport:
     """Ask the first server about the pool, and the first client about the others; packets are sent with an `mtu`."""
     report = PoolReport()
-    server, driver = cluster.servers[0].name, cluster.clients[0].name
+    driver = cluster.clients[0].name
     if driver in pool.hosts:
         _ask_driver(pool, cluster, driver, report)
-    if server in pool.hosts:
+    if cluster.backings and (server := cluster.servers[0].name) in pool.hosts:
         try:
             _ask_server(pool, cluster, mtu, report)
         except (HostError, ParseError) as error:

@@ -23,7 +23,7 @@ gl_check() {
     if [ -n "$mounts" ]; then
         command -v mount.glusterfs >/dev/null 2>&1 || echo "missing mount.glusterfs"
         (: <>/dev/fuse) 2>/dev/null && echo "fuse_opens yes"
-        awk -v root="$mounts/" '$3 == "fuse.glusterfs" && index($2, root) == 1 { print $1, $2 }' /proc/mounts |
+        awk -v root="$mounts/" '$3 ~ /^(fuse[.]glusterfs|nfs4?|cifs)$/ && index($2, root) == 1 { print $1, $2 }' /proc/mounts |
             while read -r source point; do
                 if timeout -k 1 5 stat -t -- "$point" >/dev/null 2>&1; then name=mounted; else name=hung; fi
                 echo "$name $source at $point"

@@ -1,7 +1,5 @@
 """What a check finds: every code, and what it stands for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -41,6 +39,7 @@ CODES: Mapping[Code, str] = {
     "disks": "the devices that the cluster file names are there, and are those below the bricks",
     "disk-health": "disks are writable and online, RAID arrays whole and at rest, SMART passes",
     "bricks": "brick file systems are mounted, XFS, writable, readable, each on a device of its own",
+    "access": "hosts can do what the cluster file states of NFS, SMB and a directory that the operator mounted",
     "fuse": "clients can open /dev/fuse",
     "gluster": "glusterd answers on the first server",
     "peers": "all servers are in one pool, and connected",
@@ -76,7 +75,7 @@ OF_CLIENTS: tuple[Code, ...] = ("fuse",)
 OF_GLUSTER: tuple[Code, ...] = (
     *("gluster", "peers", "volumes", "leftover-volume", "leftover-brick", "brick-offline", "heal", "rebalance"),
 )
-OF_POOL: tuple[Code, ...] = ("versions", "mtu", *OF_GLUSTER, "ssh-between-clients", "shared-dir", "checkouts")
+OF_POOL: tuple[Code, ...] = ("versions", "mtu", "access", *OF_GLUSTER, "ssh-between-clients", "shared-dir", "checkouts")
 
 POOL_CODES = frozenset({*OF_GLUSTER, *OF_CLIENTS, *OF_POOL, "firewall", "selinux", "leftover-mount"} - {"mtu"})
 """Codes of what only a volume needs: a baseline can be measured all the same."""

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from glusterlab.hosts import facts
+from glusterlab.hosts.access import lacking
 from glusterlab.hosts.check.finding import Code, Finding, Level
 from glusterlab.hosts.health import MAX_CLOCK_OFFSET_S
 from glusterlab.tools import runnable, volume_tools
@@ -36,6 +37,8 @@ _LINES: Mapping[str, Problem] = {
     "unreadable": ("error", "bricks", "{first} cannot be read: {rest}", "look at its kernel messages"),
     "unresolved": ("error", "names", "cannot resolve {some}", "add the hosts to its /etc/hosts or to DNS"),
     "mounted": ("warning", "leftover-mount", "an earlier run left mounted {some}", "nothing: the next run unmounts it"),
+    "foreign": ("warning", "access", "{line} is not the suite's", "stop it while campaigns of NFS or SMB run"),
+    "refused_existing": ("error", "access", "{line}", "mend it, or correct 'existing' in the cluster file"),
     "elsewhere": ("warning", "link-address", "its address is not that of its 'interface'", "correct one of them"),
 }
 """What lines of check.sh mean, by their first word; `first` and `rest` are the words after it, `some` all the lines."""
@@ -59,7 +62,7 @@ def host_problems(cluster: Cluster, host: Host, report: HostReport, *, baseline:
             words = {"line": line, "first": first, "rest": rest or "no answer within 5 s", "some": some(found)}
             yield level, code, text.format(**words), advice
     role = cluster.role(host.name)
-    yield from _tools(role, report, baseline=baseline)
+    yield from _tools(role, report, baseline=baseline, gluster=bool(cluster.backings))
     yield from _state(report, left=left)
     yield from _load(report)
     yield from _link(cluster, host, report)
@@ -67,24 +70,28 @@ def host_problems(cluster: Cluster, host: Host, report: HostReport, *, baseline:
     yield from _devices(host, report, server=role == "server")
     if role == "server":
         yield from _bricks(report)
+    elif not cluster.backings:
+        return
     elif not report.facts.get("fuse"):
         yield "error", "fuse", "has no /dev/fuse", "modprobe fuse there"
     elif not report.lists.get("fuse_opens"):
         yield "error", "fuse", "/dev/fuse cannot be opened", "is it a container without that device?"
 
 
-def _tools(role: str, report: HostReport, *, baseline: bool) -> Iterator[Problem]:
+def _tools(role: str, report: HostReport, *, baseline: bool, gluster: bool) -> Iterator[Problem]:
     found = report.facts["tools"]
-    needed = {tool: _PACKAGES.get(tool, tool) for tool in _NEEDED[role]}
+    needed = {tool: _PACKAGES.get(tool, tool) for tool in _NEEDED[role] if gluster or tool != "gluster"}
     for tool in runnable().values():
         for program in tool.programs:
             if role not in (program.roles | program.baseline_roles if baseline else program.roles):
                 continue
             if program.required:
                 needed[program.name] = program.package
-            elif program.name not in found:
-                message = f"has no {program.name}, which {tool.name} needs"
-                yield "warning", "tools", message, f"install {program.package} there"
+            elif not found.get(program.name):
+                purpose = f" for {program.serves}" if program.serves else ""
+                message = f"has no {program.name}, which {tool.name} needs{purpose}"
+                advice = f"install a {program.package} that has it" if program.probe else f"install {program.package}"
+                yield "warning", "tools", message, f"{advice} there"
     for each, package in needed.items():
         if each not in found:
             yield "error", "tools", f"has no {each}", f"install {package} there"
@@ -249,12 +256,17 @@ def pool_problems(cluster: Cluster, reports: Mapping[str, HostReport], pool: Poo
         yield from _volumes(pool)
     yield from _clients_together(cluster, pool)
     yield from _checkouts(cluster)
+    known = {name: report.facts for name, report in reports.items()}
+    for name, why in lacking(cluster, known).items() if len(reports) == len(cluster.hosts) else ():
+        if name in cluster.access:
+            advice = "install it there: until then cells of this access are left out"
+            yield Finding(None, "warning", "access", why, advice)
 
 
 def _differences(cluster: Cluster, reports: Mapping[str, HostReport]) -> Iterator[Finding]:
     """What is to be the same on all hosts that have it, or on all of one role."""
     everywhere = frozenset(("server", "client"))
-    called = [program for tool in runnable().values() for program in tool.programs]
+    called = [program for tool in runnable().values() for program in tool.programs if not program.probe]
     programs: dict[str, frozenset[str]] = {}
     for program in called:  # two tools may call one
         programs[program.name] = programs.get(program.name, frozenset()) | program.roles | program.baseline_roles
@@ -264,13 +276,22 @@ def _differences(cluster: Cluster, reports: Mapping[str, HostReport]) -> Iterato
         if different := _odd({name: facts["tools"].get(tool) for name, facts in having.items()}):
             level: Level = "error" if tool == "gluster" else "warning"
             yield Finding(None, level, "versions", f"{tool} differs: {different}", advice)
-    if different := _odd({name: report.facts.get("kernel") for name, report in reports.items()}):
+    releases = {report.facts["tools"].get("gluster") for report in reports.values()}
+    if len(releases) == 1 and None not in releases and len(reports) == len(cluster.hosts):
+        yield Finding(None, "ok", "versions", f"GlusterFS {releases.pop()} on all hosts", None)
+    kernels = {name: report.facts.get("kernel") for name, report in reports.items()}
+    # hosts of a testbed share one kernel, and its guests have another on purpose
+    if not cluster.is_testbed and (different := _odd(kernels)):
         yield Finding(None, "warning", "versions", f"kernel differs: {different}", advice)
     if different := _odd({name: report.facts.get("interface_mtu") for name, report in reports.items()}):
         advice = "set one MTU on all hosts and on the switch"
         yield Finding(None, "error", "mtu", f"the MTU differs: {different}", advice)
     for role in ("server", "client"):
         known = [report.facts for name, report in reports.items() if cluster.role(name) == role]
+        builds = {digest for each in known if (digest := each.get("gluster_digest"))}
+        if len(builds) > 1 and len({each["tools"].get("gluster") for each in known}) == 1:
+            message = f"the {role}s' GlusterFS is of one release and {len(builds)} builds: its programs differ"
+            yield Finding(None, "warning", "versions", message, "install the same packages everywhere")
         profiles = Counter(profile for each in known if (profile := each.get("tuned_profile")))
         if len(profiles) > 1:
             found = ", ".join(f"{profile} on {n}" for profile, n in profiles.most_common(4))

@@ -1,17 +1,23 @@
-"""fio on every client through the mount: sequential and random read, write and mixed, by size or by time.
+"""fio on every client, through mounts or without: sequential and random read, write and mixed, by size or by time.
 
 The driver starts one fio per client by ssh, over connections that are open, with a job of its own file for each worker.
 fio's own client mode would need a server on every client that lets anybody run jobs as root. What was learnt by running
 3.33: it takes a job's name for a file when a directory of that name is in its working directory, so each job names its
 file; its JSON tells errors and short I/O, its exit code not all of them. Percentiles of several workers are those of
 their merged histograms (``json+``).
+
+With the access ``gfapi`` each worker is a GlusterFS client in its own process, by fio's engine of that name, from the
+first server's volume file on; directories are made, and files looked at, through the mount of the driver. No page cache
+of a client has any part in it, and what libgfapi itself keeps ends with the process, so each sample begins without;
+caches of servers, and those of clients for other's sake, are dropped as for every access. Learnt by running 3.33: the
+engine waits 2 s before it begins, outside of what is measured, and logs to /tmp/fio_gfapi.log of the client.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import fsum
 from pathlib import Path
@@ -47,6 +53,7 @@ MODES = {
     "random-read": "randread",
     "random-mixed": "randrw",
 }
+ENGINE = "gfapi"
 _PERCENTILES = {"latency_p50_s": 0.50, "latency_p95_s": 0.95, "latency_p99_s": 0.99}
 _MAX_BUCKETS = 100_000
 _SHOWN = 5
@@ -61,18 +68,22 @@ class Fio(VolumeTool):
     def not_runnable(self, cell: Cell, clients: int) -> str | None:
         if cell.files_per_worker != 1:
             return "fio works on one file per worker: leave files_per_worker out"
+        if cell.access == "gfapi" and any(option.startswith("--ioengine") for option in cell.options):
+            return "access 'gfapi' is an engine of fio itself: leave --ioengine out"
         return uneven(cell, clients)
 
     def _files(self, job: Job) -> dict[str, list[tuple[int, str]]]:
         """Number and file of each worker by client."""
         found: dict[str, list[tuple[int, str]]] = {}
         for worker, (host, folder) in enumerate(job.places, start=1):
-            found.setdefault(host.name, []).append((worker, f"{folder}/fio.data"))
+            # the engine's paths begin at the root of the volume
+            place = folder.removeprefix(job.mount_point) if job.cell.access == "gfapi" else folder
+            found.setdefault(host.name, []).append((worker, f"{place}/fio.data"))
         return found
 
     def prepare(self, job: Job) -> list[HostCommand]:
         return job.made_or_checked(
-            [f"{folder}/fio.data" for _, folder in job.places], self.needs_files(job.cell.operation)
+            [f"{folder}/fio.data" for folder in job.folders], self.needs_files(job.cell.operation)
         )
 
     def _arguments(self, job: Job, workers: list[tuple[int, str]]) -> tuple[str, ...]:
@@ -80,6 +91,7 @@ class Fio(VolumeTool):
         until = () if cell.runtime_s is None else ("--time_based=1", f"--runtime={round(cell.runtime_s * 1000)}ms")
         made = ("--allow_file_create=0",) if self.needs_files(cell.operation) else ("--end_fsync=1",)
         mixed = ("--unified_rw_reporting=1",) if "mixed" in cell.operation else ()
+        engine = (f"--ioengine={ENGINE}", f"--volume={job.volume}", f"--brick={job.server}")
         jobs = [
             word
             for number, file in workers
@@ -88,7 +100,7 @@ class Fio(VolumeTool):
         return (
             *("fio", "--output-format=json+", "--eta=never", "--name=global", f"--rw={MODES[cell.operation]}"),
             *(f"--size={cell.file_size_bytes}", f"--bs={cell.record_size_bytes}", "--fallocate=none"),
-            *(*until, *made, *mixed, *cell.options, *jobs),
+            *(*until, *made, *mixed, *cell.options, *(engine if cell.access == "gfapi" else ()), *jobs),
         )
 
     def command(self, job: Job) -> HostCommand:
@@ -115,7 +127,7 @@ def measurement_of(folder: Path, cell: Cell) -> Measurement:
     buckets: Counter[float] = Counter()
     for path in sorted(folder.glob("fio-*.json")):
         host = path.stem.removeprefix("fio-")
-        with located(path):
+        with located(path), _what_fio_said(folder):
             for job, found in read_jobs(Document.open(path)):
                 buckets.update(_latencies(job.data))
                 name = job.name or ""
@@ -162,6 +174,20 @@ def measurement_of(folder: Path, cell: Cell) -> Measurement:
         reasons=tuple(dict.fromkeys(bad))[:_SHOWN],
     )
     return held_against(cell, record, workers)
+
+
+@contextmanager
+def _what_fio_said(folder: Path) -> Iterator[None]:
+    """Say in a `ParseError` of the block what fio, or a shell that did not find it, complained of."""
+    try:
+        yield
+    except ParseError as error:
+        said = ""
+        with suppress(ParseError):
+            said = next((line for line in read_text(folder / "stderr.txt").splitlines() if "fio: " in line), "")
+        if not said:
+            raise
+        raise ParseError(f"{error.message}; it said: {said.strip()[:200]}", **error.details) from error
 
 
 def _sum(values: Iterator[float | None]) -> float | None:
@@ -215,10 +241,20 @@ FIO = Fio(
         **dict.fromkeys(("--rate", "--random_distribution"), VALUE),
         "--thread": None,
     },
-    programs=(Program("fio", "fio", ("--version",), "fio-3.33", roles=frozenset({"client"}), required=False),),
+    programs=(
+        Program("fio", "fio", ("--version",), "fio-3.33", roles=frozenset({"client"}), required=False),
+        Program(
+            *(f"fio-{ENGINE}", "fio", (), "fio-3.33"),
+            roles=frozenset({"client"}),
+            required=False,
+            serves="access gfapi",
+            probe=("sh", "-c", f"fio --enghelp={ENGINE} && fio --version"),
+        ),
+    ),
     processes={"fio": "fio"},
     measured_part="onset",
     # reading with another record size, depth or engine than the write had is what it is for
     keyed_by=(),
     takes_runtime=True,
+    takes_gfapi=True,
 )

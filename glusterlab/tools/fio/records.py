@@ -7,8 +7,6 @@ of completion (clat), or the total one (lat) where there is no such. Reports tha
 run goes on are not valid; only the last one of the run is its result.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter
@@ -20,6 +18,7 @@ from typing import Any
 
 from glusterlab.reasons import Reason
 from glusterlab.tools.document import Document, whole
+from glusterlab.tools.fio import logs
 from glusterlab.tools.fio.options import MAX_OPTIONS, Measured, Options, as_options, latency, measured
 from glusterlab.tools.fio.reports import Report, Several, entries, find_reports
 from glusterlab.tools.records import Details, Source, WorkloadRecord, contradictions, failed, incomplete, without_none
@@ -327,14 +326,17 @@ def recognise(document: Document) -> float:
         return 0.95
     if _TERSE.search(head) or _TEXT.search(head):
         return 0.7
-    return 0.6 if _ARRAYS.search(head) and _LATENCIES.search(head) else 0.0
+    return 0.6 if _ARRAYS.search(head) and _LATENCIES.search(head) else logs.recognise(document)
 
 
 def read(document: Document) -> Iterator[WorkloadRecord]:
-    """The records of every report in a document.
+    """The records of every report in a document, or of a log.
 
     `ParseError`, after what is whole was yielded, when a report is damaged or cut off, or when there is none.
     """
+    if logs.recognise(document):
+        yield from logs.read(document)
+        return
     for _, records in read_jobs(document):
         yield from records
 

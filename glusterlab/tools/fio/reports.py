@@ -1,7 +1,5 @@
 """The JSON reports of fio in a text: found among other lines, decoded without losing a key that stands twice."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import deque

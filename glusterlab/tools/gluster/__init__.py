@@ -3,8 +3,6 @@
 A log may hold several of these. Daemons have no records; tasks, such as a rebalance, are in the details of bricks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
@@ -152,10 +150,8 @@ def _from_text(document: Document, lines: Sequence[tuple[int, str]], errors: lis
         elif _ELISION.fullmatch(text) is not None:
             if part is not None:
                 part.elide()
-        elif not ends or opened is not None:
-            part = opened or part
-            if part is not None:
-                part.feed(line, text, has_end=has_end)
+        elif (not ends or opened is not None) and (part := opened or part) is not None:
+            part.feed(line, text, has_end=has_end)
     if part is not None:
         yield from _closed(part, document, lines[-1][0], version, errors, at_end=True)
 

@@ -1,7 +1,5 @@
 """What gluster says, as records: a volume's geometry, its bricks, and their statistics."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter
@@ -83,8 +81,7 @@ def read_geometry(kind: str, text: str) -> Geometry:
     """The geometry of ``2 x (4 + 2) = 12``, ``3 x 2 = 6``, ``2 x 2 x 2 = 8`` or ``6``; `ParseError` for all else."""
     if text.isascii() and text.isdigit() and len(text) <= 9:
         return geometry(kind, int(text))
-    match = _COUNT.fullmatch(text)
-    if match is None:
+    if (match := _COUNT.fullmatch(text)) is None:
         raise ParseError(f"expected a number of bricks such as '2 x (4 + 2) = 12', found {text[:60]!r}")
     sets, middle, whole, extra, plain, total = (0 if group is None else int(group) for group in match.groups())
     copies, stripe = (whole + extra) or plain, middle or 1

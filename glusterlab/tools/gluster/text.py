@@ -1,7 +1,5 @@
 """Readers of the text of `gluster volume info`, `volume status [detail]` and `volume profile info`, line by line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -128,22 +126,18 @@ class InfoText(_Lines):
     def _goes_on(self, line: int, text: str, piece: str) -> bool:
         """Whether a line is the rest of a brick's name, which a terminal or a mail client has wrapped."""
         name, _, mark = text.partition(" ")
+        last = self._volume.bricks[-1]
         if text == _ARBITER.strip():
             name, mark = "", text
-        elif not name or ":" in name or (mark and mark != _ARBITER.strip()) or self._is_long:
+        elif not name or ":" in name or (mark and mark != _ARBITER.strip()) or len(last.address) > _LONGEST:
             return False
         elif len(piece) < _WRAP_AT and not (name.startswith("/") or piece.endswith(("/", "-", "_"))):
             if "/" in name:
                 self.damaged(f"expected another line of volume {self._volume.name[:80]}, found {name[:80]!r}", line)
             return False
         self._piece = name
-        last = self._volume.bricks[-1]
         self._volume.bricks[-1] = replace(last, address=last.address + name, arbiter=True if mark else last.arbiter)
         return True
-
-    @property
-    def _is_long(self) -> bool:
-        return len(self._volume.bricks[-1].address) > _LONGEST
 
     def records(self, document: Document, version: str | None, line: int, *, at_end: bool) -> Iterator[Record]:
         volume, name, cut = self._volume, self._volume.name[:80], ": it was cut off" if at_end else ""
@@ -336,11 +330,8 @@ def _from_detail(found: dict[str, str]) -> Details:
     for label, (name, read) in _DETAILS.items():
         if found.get(label, "N/A") not in {"N/A", ""} and (value := read(found[label])) is not None:
             values[name] = value
-    for label, size, free in (
-        ("Total Disk Space", "size_bytes", "free_bytes"),
-        ("Inode Count", "inodes", "free_inodes"),
-    ):
-        if not values.get(size) and label in found:
+    for label, free in (("Total Disk Space", "free_bytes"), ("Inode Count", "free_inodes")):
+        if not values.get(size := _DETAILS[label][0]) and label in found:
             values |= {size: None, free: None}
     return values
 

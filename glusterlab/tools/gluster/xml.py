@@ -1,9 +1,7 @@
 """Reader of what `gluster --xml` writes: `volume info`, `volume status [detail]` and `volume profile info`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
 
 from glusterlab.errors import ParseError
 from glusterlab.tools.document import Document, number, read_xml, whole
@@ -18,9 +16,6 @@ from glusterlab.tools.gluster.model import (
     split_brick,
 )  # fmt: skip
 from glusterlab.tools.records import BrickRecord, Record, without_none
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
 
 _RECORDS = frozenset({"volume", "node", "peer", "task", "cumulativeStats", "intervalStats", "block", "fop"})
 """Elements that say each thing of theirs once."""
@@ -103,8 +98,7 @@ def records(document: Document, text: str, line: int, version: str | None) -> It
 
 
 def _info(document: Document, root: Element, line: int, version: str | None) -> Iterator[Record]:
-    volumes = [_volume(element, line) for element in root.iterfind("volInfo/volumes/volume")]
-    if not volumes:
+    if not (volumes := [_volume(element, line) for element in root.iterfind("volInfo/volumes/volume")]):
         raise ParseError("expected volumes, found none: the pool has no volume")
     for volume in volumes:
         yield from volume.records(document, version)
@@ -124,8 +118,7 @@ def _volume(element: Element, line: int) -> Volume:
         }
     )
     count = _count(element, "brickCount")
-    listed = element.find("bricks")
-    if listed is None:
+    if (listed := element.find("bricks")) is None:
         raise ParseError(f"expected the bricks of volume {volume.name}, found none")
     if kind == "Tier":
         volume.tiers[None] = Geometry(count)
@@ -223,9 +216,8 @@ def _profile(document: Document, root: Element, line: int, version: str | None) 
         for tag in ("cumulativeStats", "intervalStats"):
             found.extend(_stats(stats, name, volume, line) for stats in brick.iterfind(tag))
     if not found:
-        raise ParseError(
-            "expected the statistics of bricks, found none: profiling is not started, or they were cleared"
-        )
+        message = "expected the statistics of bricks, found none: profiling is not started, or they were cleared"
+        raise ParseError(message)
     if wrong := [message for stats in found for _, message in stats.contradictions()]:
         raise ParseError(wrong[0])
     unit = latency_unit([fop for stats in found for fop in stats.fops], version)

@@ -7,53 +7,34 @@ in cluster mode, without its input files, with a client that cannot be reached. 
 deadline. Without cluster mode a full disk and a killed worker give a complete report and exit code 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
 from glusterlab.shell import join, quote
-from glusterlab.tools.base import (
-    HostCommand,
-    HostTool,
-    Job,
-    LocalJob,
-    LocalStep,
-    Measurement,
-    Operation,
-    Program,
-    VolumeTool,
-    check_files,
-    held_against,
-    incomplete,
-    of_operation,
-    outputs_in_order,
-    uneven,
-)
+from glusterlab.spec.cell import Cell
+from glusterlab.tools import base
 from glusterlab.tools.document import Document, read_text
 from glusterlab.tools.iozone.records import read, recognise
 from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
 from glusterlab.units import IOZONE_KB
 
-if TYPE_CHECKING:
-    from glusterlab.spec.cell import Cell
-
 _NUMBERS = {"write": "0", "read": "1"}
-OPERATIONS = (Operation("write", "write"), Operation("read", "read", needs_files=True))
+OPERATIONS = (base.Operation("write", "write"), base.Operation("read", "read", needs_files=True))
 OPTIONS = {
     **dict.fromkeys(("-B", "-D", "-G", "-I", "-K", "-o", "-p", "-+D", "-+k", "-+l", "-+L", "-+r", "-+z")),
     **dict.fromkeys(("-H", "-j", "-J", "-k", "-+C", "-+p", "-+S", "-+w", "-+y"), "[0-9]+"),
 }
 PROGRAMS = (
-    Program("iozone", "iozone3", ("-v",), "3.489", roles=frozenset({"client"}), baseline_roles=frozenset({"server"})),
+    base.Program(
+        "iozone", "iozone3", ("-v",), "3.489", roles=frozenset({"client"}), baseline_roles=frozenset({"server"})
+    ),
 )
 
 
-class Iozone(VolumeTool):
+class Iozone(base.VolumeTool):
     """IOzone's cluster mode over all clients, also for a single worker."""
 
     def startup_s(self, workers: int) -> float:
@@ -63,23 +44,23 @@ class Iozone(VolumeTool):
     def not_runnable(self, cell: Cell, clients: int) -> str | None:
         if cell.file_size_bytes % IOZONE_KB or (cell.record_size_bytes or 0) % IOZONE_KB:
             return "IOzone takes sizes in whole KiB"
-        return uneven(cell, clients)
+        return base.uneven(cell, clients)
 
-    def _files(self, job: Job) -> list[str]:
-        return [f"{folder}/iozone.DUMMY.{n}" for n, (_, folder) in enumerate(job.places)]
+    def _files(self, job: base.Job) -> list[str]:
+        return [f"{folder}/iozone.DUMMY.{n}" for n, folder in enumerate(job.folders)]
 
-    def _client_file(self, job: Job) -> str:
+    def _client_file(self, job: base.Job) -> str:
         return f"{job.tool_dir}/clients"
 
-    def uploads(self, job: Job) -> dict[str, str]:
+    def uploads(self, job: base.Job) -> dict[str, str]:
         """The client file, a line ``host directory program`` per worker, and the ssh that IOzone calls."""
         lines = [f"{host.name} {folder} iozone\n" for host, folder in job.places]
         return {self._client_file(job): "".join(lines), **super().uploads(job)}
 
-    def prepare(self, job: Job) -> list[HostCommand]:
+    def prepare(self, job: base.Job) -> list[base.HostCommand]:
         return job.made_or_checked(self._files(job), self.needs_files(job.cell.operation))
 
-    def command(self, job: Job) -> HostCommand:
+    def command(self, job: base.Job) -> base.HostCommand:
         """The guide's flags (appendix A) and ``-C``, which prints a line per worker.
 
         But for ``-+z``, which makes IOzone write a histogram into the volume under test at the end.
@@ -94,19 +75,19 @@ class Iozone(VolumeTool):
         # the driver's own working directory must not be on the volume under test
         measured = job.over_open_connections(f"env {join(argv, {'RSH': job.ssh_wrapper})}")
         script = f"cd {quote(job.tool_dir)} || exit 1\n{measured}"
-        return HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)
+        return base.HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)
 
-    def outputs(self, job: Job) -> tuple[str, ...]:
+    def outputs(self, job: base.Job) -> tuple[str, ...]:
         """The client file says which worker ran where."""
         return (self._client_file(job),)
 
-    def parse(self, folder: Path, cell: Cell) -> Measurement:
+    def parse(self, folder: Path, cell: Cell) -> base.Measurement:
         record, workers = result_of(folder / "stdout.txt", cell)
         try:
             hosts = [line.split()[0] for line in read_text(folder / "clients").splitlines() if line.strip()]
         except ParseError:
             hosts = []
-        return held_against(cell, record, placed(workers, hosts))
+        return base.held_against(cell, record, placed(workers, hosts))
 
 
 def result_of(path: Path, cell: Cell) -> tuple[WorkloadRecord, list[WorkerRecord]]:
@@ -118,7 +99,7 @@ def result_of(path: Path, cell: Cell) -> tuple[WorkloadRecord, list[WorkerRecord
     except ParseError as error:
         damage = error
     try:
-        record, workers = of_operation(records, cell.operation)
+        record, workers = base.of_operation(records, cell.operation)
     except ParseError as error:
         error = damage or error
         raise ParseError(error.message, file=path, line=error.line) from None
@@ -145,7 +126,7 @@ IOZONE = Iozone(
     recognise=recognise,
     read=read,
     operations=OPERATIONS,
-    other_operations=(Operation("rewrite", "write"), Operation("reread", "read", needs_files=True)),
+    other_operations=(base.Operation("rewrite", "write"), base.Operation("reread", "read", needs_files=True)),
     options=OPTIONS,
     programs=PROGRAMS,
     processes={"iozone": "iozone"},
@@ -155,22 +136,21 @@ IOZONE = Iozone(
 )
 
 
-FOLDER = "glusterlab-baseline"
-"""Name of the suite's directory in every brick root."""
+FOLDER = "glusterlab-baseline"  # name of the suite's directory in every brick root
 
 _SUFFIX = ".txt"
 
 
-class IozoneLocal(HostTool):
+class IozoneLocal(base.HostTool):
     """IOzone's throughput mode on every server by itself."""
 
-    def _roots(self, job: LocalJob) -> tuple[str, ...]:
+    def _roots(self, job: base.LocalJob) -> tuple[str, ...]:
         return job.bricks[: job.cell.workers // len(job.servers)]
 
-    def _files(self, job: LocalJob) -> list[str]:
+    def _files(self, job: base.LocalJob) -> list[str]:
         return [f"{root}/{FOLDER}/iozone.DUMMY" for root in self._roots(job)]
 
-    def prepare(self, job: LocalJob) -> list[HostCommand]:
+    def prepare(self, job: base.LocalJob) -> list[base.HostCommand]:
         lines = [join(("mkdir", "-p", self._work_dir(job)))]
         if job.cell.operation == "write":
             for root in self._roots(job):
@@ -182,14 +162,14 @@ class IozoneLocal(HostTool):
                     f"{join(('gl_clear_dir', folder))} || exit 1",
                 ]
         else:
-            lines.append(check_files(self._files(job), job.cell.file_size_bytes))
+            lines.append(base.check_files(self._files(job), job.cell.file_size_bytes))
         text = "\n".join(lines)
-        return [HostCommand(server.name, script=text, deadline_s=job.deadline_s) for server in job.servers]
+        return [base.HostCommand(server.name, script=text, deadline_s=job.deadline_s) for server in job.servers]
 
-    def _work_dir(self, job: LocalJob) -> str:
+    def _work_dir(self, job: base.LocalJob) -> str:
         return f"{job.work_dir}/run-{self.name}"
 
-    def rounds(self, job: LocalJob) -> list[list[LocalStep]]:
+    def rounds(self, job: base.LocalJob) -> list[list[base.LocalStep]]:
         """One round, the guide's flags, and ``-C``, which prints a line per worker.
 
         ``-x`` turns stonewalling off: the first worker whose file is in the page cache would stop the others before
@@ -202,22 +182,21 @@ class IozoneLocal(HostTool):
             *("-c", "-e", "-w", "-+n", "-C", "-x", "-i", _NUMBERS[cell.operation], *cell.options, "-F", *files),
         )
         text = f"cd {quote(self._work_dir(job))} && exec {join(argv)}"
-        commands = [HostCommand(server.name, script=text, deadline_s=job.deadline_s) for server in job.servers]
-        return [[LocalStep(command, f"{command.host}{_SUFFIX}") for command in commands]]
+        commands = [base.HostCommand(server.name, script=text, deadline_s=job.deadline_s) for server in job.servers]
+        return [[base.LocalStep(command, f"{command.host}{_SUFFIX}") for command in commands]]
 
-    def parse(self, folder: Path, cell: Cell) -> Measurement:
+    def parse(self, folder: Path, cell: Cell) -> base.Measurement:
         """Read the servers' reports; a worker's place is ``host:brick root``."""
-        parts = [_of_server(path, cell) for path in outputs_in_order(folder, f"*{_SUFFIX}")]
+        parts = [_of_server(path, cell) for path in base.outputs_in_order(folder, f"*{_SUFFIX}")]
         if not parts:
             raise ParseError("expected a report of IOzone per server, found none", file=folder)
         workers = [worker for part in parts for worker in part.workers]
         problems = [problem for part in parts for problem in part.problems]
         if len(workers) != cell.workers:
-            problems.append(incomplete(f"expected {cell.workers} workers on all servers, found {len(workers)}"))
-        short = [worker for worker in workers if worker.bytes != cell.file_size_bytes]
-        if short:
+            problems.append(base.incomplete(f"expected {cell.workers} workers on all servers, found {len(workers)}"))
+        if short := [worker for worker in workers if worker.bytes != cell.file_size_bytes]:
             message = f"expected {cell.file_size_bytes} bytes of each file, found {short[0].bytes} of {short[0].host}"
-            problems.append(incomplete(message))
+            problems.append(base.incomplete(message))
         record = replace(
             parts[0].record,
             tool=self.name,
@@ -228,17 +207,17 @@ class IozoneLocal(HostTool):
             elapsed_s=max((part.record.elapsed_s for part in parts if part.record.elapsed_s), default=None),
         )
         numbered = tuple(replace(worker, worker=n) for n, worker in enumerate(workers, start=1))
-        return Measurement(record, numbered, tuple(problems))
+        return base.Measurement(record, numbered, tuple(problems))
 
 
-def _of_server(path: Path, cell: Cell) -> Measurement:
+def _of_server(path: Path, cell: Cell) -> base.Measurement:
     host = path.name.removesuffix(_SUFFIX)
     record, workers = result_of(path, cell)
     words = str(record.details["command_line"]).split()
     files = words[words.index("-F") + 1 :] if "-F" in words else []
     places = [f"{host}:{file.rpartition(f'/{FOLDER}/')[0]}" for file in files] or [host] * len(workers)
     own = cell.model_copy(update={"workers": record.workers})
-    found = held_against(own, record, placed(workers, places))
+    found = base.held_against(own, record, placed(workers, places))
     problems = [problem.model_copy(update={"host": host}) for problem in found.problems]
     # it reports success on a full file system, too
     texts = [read_text(file) for file in (path, path.with_name(f"{path.name}.stderr")) if file.exists()]

@@ -3,8 +3,6 @@
 A section of throughput mode and a value of a table are one result each; what an Excel report repeats is left out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -14,10 +12,9 @@ from glusterlab.reasons import Reason
 from glusterlab.tools.document import Document
 from glusterlab.tools.iozone.report import Damage, scan
 from glusterlab.tools.iozone.runs import LABELS, SINGLE_KB, Child, Run, Section
-from glusterlab.tools.iozone.tables import COLUMNS, Row
+from glusterlab.tools.iozone.tables import COLUMNS, Row, Value
 from glusterlab.tools.records import (
     Details,
-    Operation,
     Record,
     Verdict,
     WorkerRecord,
@@ -100,8 +97,7 @@ _BY_TEST: dict[int, tuple[str, ...]] = {
     10: ("pread readers",),
 }
 _SECOND_PASSES = frozenset({"rewriters", "re-readers"})
-_STREAMS_SINCE = 400
-"""Releases before 3.400 have no fwriters and freaders in throughput mode."""
+_STREAMS_SINCE = 400  # releases before 3.400 have no fwriters and freaders in throughput mode
 
 
 def _is_cut(run: Run, any_transfers: bool) -> bool:
@@ -244,12 +240,11 @@ def _value_doubts(run: Run, row: Row | None) -> Iterator[Reason]:
 
 # --- records
 
-_FIELDS = {
+_FIELDS = {  # a record's field for each unit, and how many units are one of the field's
     "kB/s": ("throughput_bytes_per_s", 1 / IOZONE_KB),
     "ops/s": ("operations_per_s", 1),
     "us/op": ("latency_mean_s", 1e6),
 }
-"""A record's field for each unit, and how many units are one of the field's."""
 
 
 def _bytes(size_kb: int | None) -> int | None:
@@ -262,7 +257,6 @@ def _scaled(value: float | None, unit: str) -> float | None:
 
 
 def _sizes_kb(run: Run) -> tuple[int | None, int | None]:
-    """File and record size, from the banner, else from the command as it was typed."""
     file, record = run.file_size_kb, run.record_size_kb
     if run.command is not None:
         files, records = run.options.sizes_kb("s"), run.options.sizes_kb("r")
@@ -279,21 +273,22 @@ def _records(document: Document, run: Run, number: int) -> Iterator[Record]:
     for row in run.rows:
         doubts = list(_value_doubts(run, row))
         for place, value in row.values.items():
-            column, row_sizes = COLUMNS[place], (row.file_kb, row.record_kb)
+            column = COLUMNS[place]
             if value or not (column.again and run.has_flag("+n")):
-                yield plain.of_value(row.line, column.operation, column.label, value, unit, row_sizes, doubts)
+                one = Value(row.line, column.label, column.operation, value, row.file_kb, row.record_kb)
+                yield plain.of_value(one, unit, doubts)
     if run.sections or run.rows:
         return
     counts, sized_kb = run.options.counts, _sizes_kb(run)[0]
     for one in run.excel.values:
-        workers: int | None = 1
-        doubts, sizes = list(_value_doubts(run, None)), (one.file_kb, one.record_kb)
-        if one.places:
-            doubts = [unjudged("the Excel report has sums only, a dead worker cannot be ruled out")]
-            workers = counts[one.place] if len(counts) == one.places else None
-            unit, sizes = one.unit or "kB/s", (sized_kb, one.record_kb)
-        if one.value or one.operation not in {"rewrite", "reread"} or not run.has_flag("+n"):
-            yield plain.of_value(one.line, one.operation, one.label, one.value, unit, sizes, doubts, workers)
+        if not one.value and one.operation in {"rewrite", "reread"} and run.has_flag("+n"):
+            continue
+        if not one.places:
+            yield plain.of_value(one, unit, list(_value_doubts(run, None)))
+            continue
+        doubts = [unjudged("the Excel report has sums only, a dead worker cannot be ruled out")]
+        workers = counts[one.place] if len(counts) == one.places else None
+        yield plain.of_value(one._replace(file_kb=sized_kb), one.unit or "kB/s", doubts, workers)
 
 
 @dataclass(frozen=True)
@@ -304,7 +299,9 @@ class _Records:
     run: Run
     number: int
 
-    def _record(self, line: int, operation: Operation, label: str, judged: Verdict, **values: Any) -> WorkloadRecord:
+    def _record(
+        self, one: Value, judged: Verdict, workers: int | None, details: Details, **values: Any
+    ) -> WorkloadRecord:
         run = self.run
         details = {
             "complete": run.complete,
@@ -314,67 +311,48 @@ class _Records:
             "errors": run.complaints or None,
             "warning": run.warning,
             "timer_poor_for_records_to_bytes": _bytes(run.poor_below_kb),
-            **values.pop("details", {}),
+            **details,
         }
         return WorkloadRecord(
             tool="iozone",
             tool_version=run.version,
-            source=self.document.source(line),
+            source=self.document.source(one.line),
             run=self.number,
             host=run.host,
-            operation=operation,
-            label=label,
+            operation=one.operation,
+            label=one.label,
+            workers=workers,
+            file_size_bytes=_bytes(one.file_kb),
+            record_size_bytes=_bytes(one.record_kb),
             valid=judged[0],
             reasons=judged[1],
             details=without_none(details),
             **values,
         )
 
-    def of_value(
-        self,
-        line: int,
-        operation: Operation,
-        label: str,
-        value: float,
-        unit: str,
-        sizes_kb: tuple[int | None, int | None],
-        doubts: list[Reason],
-        workers: int | None = 1,
-    ) -> WorkloadRecord:
+    def of_value(self, one: Value, unit: str, doubts: list[Reason], workers: int | None = 1) -> WorkloadRecord:
         name, per_unit = _FIELDS[unit]
         faults = []
-        if value == 0 and unit == "us/op":
+        if one.value == 0 and unit == "us/op":
             doubts = [*doubts, unjudged("a latency of 0 is below IOzone's resolution of 1 microsecond")]
-        elif value == 0:
+        elif one.value == 0:
             faults = [failed("nothing was transferred: a rate of 0")]
-        return self._record(
-            line,
-            operation,
-            label,
-            _judge(self.run, faults, doubts),
-            workers=workers,
-            file_size_bytes=_bytes(sizes_kb[0]),
-            record_size_bytes=_bytes(sizes_kb[1]),
-            **{name: value / per_unit if value else None},
-        )
+        judged = _judge(self.run, faults, doubts)
+        return self._record(one, judged, workers, {}, **{name: one.value / per_unit if one.value else None})
 
     def of_section(self, section: Section) -> Iterator[Record]:
         run, unit, ops = self.run, section.unit, section.unit == "ops/s"
         elapsed = [child.xfer / child.throughput for child in section.workers if child.throughput]
-        file_kb, record_kb = _sizes_kb(run)
+        total = Value(section.line, section.test, LABELS[section.test], section.children or 0.0, *_sizes_kb(run))
         record = self._record(
-            section.line,
-            LABELS[section.test],
-            section.test,
+            total,
             _judge(run, _section_faults(run, section), _section_doubts(run, section)),
-            workers=section.count,
-            file_size_bytes=_bytes(file_kb),
-            record_size_bytes=_bytes(record_kb),
+            section.count,
+            {"cluster": run.cluster, **_section_details(section)},
             **{_FIELDS[unit][0]: _scaled(section.children, unit)},
             worker_min_bytes_per_s=None if ops else _scaled(section.minimum, unit),
             worker_max_bytes_per_s=None if ops else _scaled(section.maximum, unit),
             elapsed_s=max(elapsed) if elapsed and len(elapsed) == section.count else None,
-            details={"cluster": run.cluster, **_section_details(section)},
         )
         yield record
         for child in section.workers:

@@ -3,8 +3,6 @@
 A run starts at the banner, at a second command line, and at a report that the run has already.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -28,12 +26,11 @@ CHILD = re.compile(
 CPU = re.compile(
     r"CPU [Uu]tilization: Wall time (\S{1,60}) CPU time (\S{1,60}) CPU utilization (\S{1,60}?) ?%", re.ASCII
 )
-BEGINNING = re.compile(
+BEGINNING = re.compile(  # how such a line begins, whether or not it goes on as one
     r"(?:Children|Parent) sees? throughput(?: for)?(?: [0-9]|$)|(?:Min|Max|Avg) throughput(?: per)?$"
     r"|(?:Min|Max|Avg) throughput per (?:process|thread) ?(?:=|$)|Min xfer ?(?:=|$)"
     r"|Child\[[0-9]+\] xfer(?: count ?(?:=|$)|$)"
 )
-"""How such a line begins, whether or not it goes on as one."""
 
 _STRERROR = (
     r"(?:No space left on device|Input/output error|No such file or directory|Permission denied|Disk quota exceeded"
@@ -41,7 +38,7 @@ _STRERROR = (
     r"|Invalid argument|Connection (?:refused|timed out|reset by peer)|File too large|Too many open files"
     r"|Operation not (?:permitted|supported)|No route to host|Is a directory|Not a directory|Bad file descriptor)"
 )
-ERROR = re.compile(
+ERROR = re.compile(  # what IOzone and the C library say when something fails
     rf"No space left on device|Input/output error|Disk quota exceeded|Transport endpoint is not connected"
     rf"|^[^:]{{1,200}}: {_STRERROR}$|^Can not (?:open|create|fdopen|mix|run)\b|^Unable to (?:open|get|write)\b"
     r"|Error (?:[fp]?writing|[fp]?reading) block|^Error (?:in|reading)\b|^Error: |I/O error during read"
@@ -49,7 +46,6 @@ ERROR = re.compile(
     r"|^(?:Master|Child): .{0,60}(?:failed|error)|^(?:Memory allocation|Malloc|Fork|Mapping|Sanity check) failed"
     r"|^(?:Thread create|Read|Read unlock|Write unlock|Unlock) failed|^Can not do both|not supported in"
 )
-"""What IOzone and the C library say when something fails."""
 LOOSE_ERROR = re.compile(r"\b[Ee]rror\b|\b[Ff]ailed\b|Segmentation fault|core dumped|^Killed$|^Terminated$|^Aborted$")
 """What any program says when something fails: IOzone's own word only between its banner and its end."""
 
@@ -66,18 +62,16 @@ _BANNER: tuple[tuple[str, Callable[[str], str | int], re.Pattern[str]], ...] = (
 """Lines of the banner, by the attribute of a run that keeps what they state."""
 
 _POOR_TIMER = re.compile(r"reported inaccurate results\. Sizes ([0-9]{1,15}) [kK]bytes and below", re.IGNORECASE)
-_EACH = re.compile(
+_EACH = re.compile(  # the line that announces a block of sections of throughput mode, with its sizes
     r"Each (?:process|thread) writes an? ([0-9]{1,15}) [kK]bytes? file in ([0-9]{1,15}) [kK]bytes? records",
     re.IGNORECASE,
 )
-"""The line that announces a block of sections of throughput mode, with its sizes."""
 
-_UNITS = {
+_UNITS = {  # how lines that state the unit of all results begin, in small letters, and the unit
     **dict.fromkeys(("ops mode.", "output is in operations", "output is in ops"), "ops/s"),
     **dict.fromkeys(("microseconds/op mode.", "output is in microseconds"), "us/op"),
     "output is in kbytes/sec": "kB/s",
 }
-"""How lines that state the unit of all results begin, in small letters, and the unit."""
 
 _MARK = re.compile(
     r"(?:Children|Parent) sees? throughput|(?:Min|Max|Avg) throughput per|Min xfer|Child\[[0-9]+\] xfer"
@@ -95,15 +89,15 @@ def bodies(lines: list[str]) -> Iterator[tuple[int, str | None, str]]:
     cleaned = [_TAGS.sub("", html.unescape(line)).strip(" \t>").rstrip() for line in lines]
     prefixes = {name for body in cleaned if (name := _prefix(body)) is not None}
     for number, body in enumerate(cleaned, start=1):
-        if not body:
-            continue
         prefix = None
-        if prefixes:
-            name, colon, rest = body.partition(":")
-            if colon and name in prefixes:
-                prefix, body = name, _GREP_LINE.sub("", rest, count=1).strip()
+        name, colon, rest = body.partition(":")
+        if colon and name in prefixes:
+            prefix, body = name, _GREP_LINE.sub("", rest, count=1).strip()
+        # what a logger put before a line of a report: a time, a level, a bracket
+        before = body[: max(start := _marked(body), 0)].rstrip()
+        stamped = before and (before[-1] in ":]>|)" or before[-1].isdigit())
         if body:
-            yield number, prefix, _without_stamp(body)
+            yield number, prefix, body[start:] if stamped else body
 
 
 def _marked(body: str) -> int:
@@ -117,13 +111,6 @@ def _prefix(body: str) -> str | None:
     name, colon, rest = body[:start].rstrip().partition(":")
     whole = bool(colon) and (not rest or _GREP_LINE.fullmatch(rest) is not None)
     return name if whole and name.lower() not in _LOG_WORDS and _PREFIX.fullmatch(name) else None
-
-
-def _without_stamp(body: str) -> str:
-    """Without what a logger put before a line of a report: a time, a level, a bracket."""
-    start = _marked(body)
-    before = body[:start].rstrip() if start > 0 else ""
-    return body[start:] if before and (before[-1] in ":]>|)" or before[-1].isdigit()) else body
 
 
 _UPPER = frozenset({"random", "bkwd", "record", "stride"})
@@ -145,7 +132,6 @@ def _names_columns(line: str) -> bool:
 
 
 def _is_rest(line: str) -> bool:
-    """Whether a line can only be the rest of another one."""
     return line.startswith("=") or _BARE.fullmatch(" ".join(line.split())) is not None or _names_columns(line)
 
 
@@ -374,7 +360,6 @@ class _Reader:
         return True
 
     def _take_row(self, body: str) -> bool:
-        """Begin a row, which may go on in the lines below it."""
         run = self._run
         if run is None or run.header is None or run.complete or not begins_row(body):
             return False
@@ -490,7 +475,6 @@ class _Reader:
         return True
 
     def _take_typed(self, line: str) -> bool:
-        """Take the command of a run as a person typed it, after a prompt."""
         if "iozone" not in line or (match := _TYPED.search(line)) is None:
             return False
         rest, _, path = line[: match.start()].rpartition(" ")

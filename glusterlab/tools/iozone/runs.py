@@ -1,7 +1,5 @@
 """What one run of IOzone printed, in its own words and units, before anything is judged or converted."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -105,14 +103,13 @@ def wants_value(command: str) -> bool:
     return last.startswith("-") and place == len(last) - 1
 
 
-LABELS: dict[str, Operation] = {
+LABELS: dict[str, Operation] = {  # the tests of throughput mode as its reports name them
     "initial writers": "write", "rewriters": "rewrite", "initial readers": "read", "readers": "read",
     "re-readers": "reread", "reverse readers": "reverse-read", "stride readers": "stride-read",
     "random readers": "random-read", "random writers": "random-write", "mixed workload": "mixed",
     "pwrite writers": "pwrite", "pwritev writers": "pwrite", "pread readers": "pread", "preadv readers": "pread",
     "fwriters": "fwrite", "freaders": "fread",
 }  # fmt: skip
-"""The tests of throughput mode as its reports name them."""
 
 
 @dataclass(frozen=True)

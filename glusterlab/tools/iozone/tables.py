@@ -4,8 +4,6 @@ A run of some tests leaves the other columns blank, and IOzone, editors and web 
 the column under whose name it ends, or to that of its number; what is not clear is refused, so that none slips.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from itertools import pairwise
@@ -48,19 +46,17 @@ COLUMNS = (  # a header may end earlier
     *_twice("pwritev", "repwritev", "pwrite", "pwrite", 11),
     *_twice("preadv", "repreadv", "pread", "pread", 12),
 )
-_TITLES = (
+_TITLES = (  # what the Excel reports call the columns
     *("writer", "re-writer", "reader", "re-reader", "random read", "random write", "backward read", "record rewrite"),
     *("stride read", "fwrite", "re-fwrite", "fread", "re-fread", "pwrite", "re-pwrite", "pread", "re-pread"),
 )
-"""What the Excel reports call the columns."""
 
 _SAME: tuple[Operation, ...] = ("rewrite", "read", "pwrite", "pread", "fwrite", "fread")
-SUMS: dict[str, Operation] = {
+SUMS: dict[str, Operation] = {  # the labels of the Excel report of throughput mode
     **{name: name for name in _SAME},
     "initial write": "write", "re-read": "reread", "reverse read": "reverse-read", "stride read": "stride-read",
     "random read": "random-read", "random write": "random-write", "mixed workload": "mixed",
 }  # fmt: skip
-"""The labels of the Excel report of throughput mode."""
 
 _WORD = re.compile(r"\S+")
 _ROW = re.compile(

@@ -7,34 +7,19 @@ gate's time-out grows with the number of directories over ``--min-dirs-per-sec``
 nothing that is measured. A create goes on until all files are there; its count stops when the first thread is done.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError, WorkloadError
 from glusterlab.shell import join, quote
-from glusterlab.tools.base import (
-    HostCommand,
-    Job,
-    Measurement,
-    Operation,
-    Program,
-    VolumeTool,
-    held_against,
-    incomplete,
-    of_operation,
-)
+from glusterlab.spec.cell import Cell
+from glusterlab.spec.cluster import Cluster
+from glusterlab.tools import base
 from glusterlab.tools.document import Document, located, read_text
 from glusterlab.tools.records import WorkerRecord
 from glusterlab.tools.smallfile.records import read, recognise
 from glusterlab.tools.smallfile.report import KB
-
-if TYPE_CHECKING:
-    from glusterlab.spec.cell import Cell
-    from glusterlab.spec.cluster import Cluster
 
 FILES_PER_DIR, DIRS_PER_DIR = 100, 10  # smallfile's defaults
 PREFIX = "glusterlab"
@@ -46,7 +31,7 @@ ADVICE = (
 )
 
 
-class Smallfile(VolumeTool):
+class Smallfile(base.VolumeTool):
     """smallfile's multi-host mode, also for a single worker."""
 
     def not_ready(self, cluster: Cluster) -> str | None:
@@ -66,23 +51,19 @@ class Smallfile(VolumeTool):
         if cell.workers > clients and cell.workers % clients:
             each = "smallfile starts the same number of threads on each host"
             return f"{each}: {cell.workers} workers cannot be spread over {clients} clients"
+        if cell.files_per_worker < cell.mounts:
+            return f"smallfile takes mounts in turn, file by file: {cell.mounts} need as many files per worker"
         if cell.file_size_bytes % KB or (cell.record_size_bytes or KB) % KB:
             return "smallfile takes sizes in whole KiB"
         return None
 
-    def _spread(self, job: Job) -> tuple[list[str], int]:
-        reason = self.not_runnable(job.cell, len(job.clients))
-        if reason is not None:
+    def _spread(self, job: base.Job) -> tuple[list[str], int]:
+        if reason := self.not_runnable(job.cell, len(job.clients)):
             raise WorkloadError(reason)
         hosts = [host.name for host in job.clients[: job.cell.workers]]
         return hosts, job.cell.workers // len(hosts)
 
-    def _sync_dir(self, job: Job) -> str:
-        # smallfile removes this directory itself, so it must hold nothing else
-        parent = job.shared_dir if job.shared_dir is not None else job.dataset_dir
-        return f"{parent}/{_SYNC}"
-
-    def prepare(self, job: Job) -> list[HostCommand]:
+    def prepare(self, job: base.Job) -> list[base.HostCommand]:
         """Before a create directories are made, for which smallfile has little time; before a read files are counted.
 
         Looking at them one by one would cost as much as the read. smallfile itself fails at a short file.
@@ -108,16 +89,19 @@ class Smallfile(VolumeTool):
                 )
         if job.shared_dir is not None:
             script.append(join(("mkdir", "-p", job.shared_dir)))
-        return [HostCommand(job.driver.name, script="set -e\n" + "\n".join(script), deadline_s=job.deadline_s)]
+        return [base.HostCommand(job.driver.name, script="set -e\n" + "\n".join(script), deadline_s=job.deadline_s)]
 
-    def command(self, job: Job) -> HostCommand:
+    def command(self, job: base.Job) -> base.HostCommand:
         """The guide's flags (appendix A), ``--output-json``, and a patient starting gate."""
         hosts, threads = self._spread(job)
         cell = job.cell
         record = cell.record_size_bytes
+        # smallfile removes this directory itself, so it must hold nothing else
+        sync_dir = f"{job.dataset_dir if job.shared_dir is None else job.shared_dir}/{_SYNC}"
         argv = (
             *("python3", f"{job.checkout_dir}/smallfile_cli.py", "--operation", cell.operation),
-            *("--top", job.dataset_dir, "--network-sync-dir", self._sync_dir(job), "--host-set", ",".join(hosts)),
+            # it takes the tops in turn, file by file
+            *("--top", ",".join(job.datasets), "--network-sync-dir", sync_dir, "--host-set", ",".join(hosts)),
             *("--threads", str(threads), "--files", str(cell.files_per_worker)),
             *("--file-size", str(cell.file_size_bytes // KB)),
             *(() if record is None else ("--record-size", str(record // KB))),
@@ -129,26 +113,26 @@ class Smallfile(VolumeTool):
         # words of the script, not an environment variable: the PATH of the host must stay behind the wrapper's folder
         path = f"PATH={quote(job.ssh_wrapper.rpartition('/')[0])}:$PATH"
         script = f"cd {quote(job.tool_dir)} && {path} exec {join(argv)}"
-        return HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)
+        return base.HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)
 
-    def outputs(self, job: Job) -> tuple[str, ...]:
+    def outputs(self, job: base.Job) -> tuple[str, ...]:
         return (f"{job.tool_dir}/output.json",)
 
-    def parse(self, folder: Path, cell: Cell) -> Measurement:
+    def parse(self, folder: Path, cell: Cell) -> base.Measurement:
         """Read ``output.json``; where there is none, ``stdout.txt`` and ``stderr.txt`` say why."""
         path = folder / "output.json"
         if not path.exists():
             raise ParseError(f"smallfile wrote no result{_complaint(folder)}", file=path)
         with located(path):
-            record, workers = of_operation(read(Document.open(path)), cell.operation)
+            record, workers = base.of_operation(read(Document.open(path)), cell.operation)
         size, rate = record.file_size_bytes or 0, record.files_per_s
         if record.throughput_bytes_per_s is None and rate is not None:
             record = replace(record, throughput_bytes_per_s=rate * size)
-        found = held_against(cell, record, [_with_bytes(worker, size) for worker in workers])
+        found = base.held_against(cell, record, [_with_bytes(worker, size) for worker in workers])
         files_per_thread = record.details.get("files_per_thread")
         if files_per_thread == cell.files_per_worker:
             return found
-        problem = incomplete(f"expected files per thread {cell.files_per_worker}, found {files_per_thread}")
+        problem = base.incomplete(f"expected files per thread {cell.files_per_worker}, found {files_per_thread}")
         return replace(found, problems=(*found.problems, problem))
 
 
@@ -194,10 +178,10 @@ SMALLFILE = Smallfile(
     recognise=recognise,
     read=read,
     operations=(
-        Operation("create", "write", metric="files_per_s"),
-        Operation("read", "read", needs_files=True, metric="files_per_s"),
+        base.Operation("create", "write", metric="files_per_s"),
+        base.Operation("read", "read", needs_files=True, metric="files_per_s"),
     ),
-    other_operations=(Operation("append", "write", needs_files=True, metric="files_per_s"),),
+    other_operations=(base.Operation("append", "write", needs_files=True, metric="files_per_s"),),
     options={
         **dict.fromkeys(("--fsync", "--finish", "--incompressible", "--permute-host-dirs"), "[YyNn]"),
         **dict.fromkeys(("--auto-pause", "--record-ctime-size"), "[YyNn]"),
@@ -205,7 +189,7 @@ SMALLFILE = Smallfile(
         "--file-size-distribution": "exponential|fixed",
     },
     programs=(
-        Program(
+        base.Program(
             *("python3", "python3", ("--version",), "3.11.2", frozenset({"client"})), required=False, runs_in="Python"
         ),
     ),

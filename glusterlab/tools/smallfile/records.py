@@ -4,8 +4,6 @@ Until 2019 rates are totals over the longest thread's time, since then they are 
 bytes. It ends with exit code 0 and, in JSON, the status ``Success`` when too few files were done.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from math import fsum, isclose
@@ -38,8 +36,7 @@ OPERATIONS: dict[str, Operation] = {**{name: name for name in _NAMES}, "truncate
 DATA_OPERATIONS = frozenset({"create", "append", "overwrite", "truncate-overwrite", "read", "swift-get", "swift-put"})
 """Those that read or write records."""
 
-MIN_PERCENT_DONE = 70.0
-"""smallfile's own threshold: below it, too few files were done before the first thread finished."""
+MIN_PERCENT_DONE = 70.0  # smallfile's own threshold: below it, too few files were done before the first thread finished
 
 _TOLERANCE = 1e-4
 _SURE = re.compile(rf'{THREAD.pattern}|% of requested files processed|files/thread : \d|"pct(?:FilesDone|-files-done)"')
@@ -92,6 +89,19 @@ def _records(document: Document, report: Report, run: int) -> Iterator[Record]:
         raise document.error(f"expected an operation of smallfile, found {found}", report.line)
     valid, reasons = verdict([*_faults(report), *_contradictions(report)], _gaps(report))
     usable = not report.never_ended
+    details: Details = {
+        "hosts": list(report.hosts) or None,
+        "threads_per_host": report.threads_per_host,
+        "files_per_thread": report.files_per_thread,
+        "file_size_distribution": report.distribution,
+        "percent_done_min": report.percent_min,
+        "total_iops_line": report.iops_line,
+        "records": report.records,
+        "data_bytes": report.data_gib * 2**30 if report.data_gib else None,
+        "start_time_epoch_s": report.start_time,
+        "status": report.status,
+        "threads_failed": sum(row.complaint is not None for row in report.rows) or None,
+    }
     record = WorkloadRecord(
         tool="smallfile",
         tool_version=report.version,
@@ -111,7 +121,7 @@ def _records(document: Document, report: Report, run: int) -> Iterator[Record]:
         percent_done=report.percent_done,
         valid=valid,
         reasons=reasons,
-        details=_details(report),
+        details=without_none(details),
     )
     yield record
     for number, row in enumerate(report.rows, start=1):
@@ -143,24 +153,6 @@ def _bytes(report: Report, row: Thread) -> int | None:
     if row.files is None or report.file_size_kb is None or report.distribution == "random exponential":
         return None
     return row.files * report.file_size_kb * KB
-
-
-def _details(report: Report) -> Details:
-    return without_none(
-        {
-            "hosts": list(report.hosts) or None,
-            "threads_per_host": report.threads_per_host,
-            "files_per_thread": report.files_per_thread,
-            "file_size_distribution": report.distribution,
-            "percent_done_min": report.percent_min,
-            "total_iops_line": report.iops_line,
-            "records": report.records,
-            "data_bytes": report.data_gib * 2**30 if report.data_gib else None,
-            "start_time_epoch_s": report.start_time,
-            "status": report.status,
-            "threads_failed": sum(row.complaint is not None for row in report.rows) or None,
-        }
-    )
 
 
 def _faults(report: Report) -> Iterator[Reason]:

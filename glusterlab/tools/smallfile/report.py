@@ -1,7 +1,5 @@
 """The reports of smallfile in a file, as text or as JSON, of versions 1.9 to 3.2."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -289,8 +287,7 @@ def _runs(
         if _starts_another(report, line):
             if _is_run(report) and (report.operation is not None or report.rows or report.files_per_s is not None):
                 if report.missing_end and not report.complaints:
-                    complaint = f"nothing of {report.missing_end} before the next run starts in line {place}"
-                    report.complaints.append(complaint)
+                    report.complaints = [f"nothing of {report.missing_end} before the next run starts in line {place}"]
                 yield report
             report = Report(prefix=host)
         if _take(report, line) and report.line is None:
@@ -315,8 +312,7 @@ def _is_run(report: Report) -> bool:
     return report.has_result or report.has_header or (bool(report.complaints) and report.operation is not None)
 
 
-def _goes_on(text: str, line: str) -> bool:
-    del text
+def _goes_on(_: str, line: str) -> bool:
     return not (_begins_broken(line) or THREAD.search(line) or _parameter(line) or _totals(line))
 
 
@@ -363,8 +359,7 @@ def _take(report: Report, line: str) -> bool:
         report.parameters.add(parameter[0])
         setattr(report, *parameter)
     elif _COMMAND.search(line) is not None:
-        operation = _OPERATION.search(line)
-        report.command_operation = None if operation is None else operation[1]
+        report.command_operation = operation[1] if (operation := _OPERATION.search(line)) else None
     elif (match := THREAD.search(line)) is not None:
         host, name, elapsed, files, records, status = match.groups()
         report.rows.append(_thread(host, name, elapsed, files, records, status.strip() or "cut off"))

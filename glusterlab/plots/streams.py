@@ -1,0 +1,52 @@
+"""Streams at a fixed rate: how many each layout holds, and what latency and throughput do as there are more of them."""
+
+import pandas as pd
+
+from glusterlab.analysis.select import split_values
+from glusterlab.plots import marks
+from glusterlab.plots.style import INK, Frame, interval_words, row_style
+from glusterlab.units import short_number
+
+COURSE = {"latency_mean_s": ("mean latency, ms", 1e3), "throughput_bytes_per_s": ("MB/s", 1e-6)}
+"""Columns of the samples table that are drawn by the number of streams: axis and factor."""
+
+_BAR_IN = 0.42
+
+
+def draw_streams_held(figure: Frame, table: pd.DataFrame, *, stands_for: float) -> None:
+    """A summary of ``streams_held``: a bar per layout; `stands_for`: streams that one of the model stands for."""
+    model = "" if stands_for == 1 else f" One stream of the model stands for {stands_for:.3g}."
+    figure.subtitle = [
+        f"Streams of the largest load of which 95 % kept 95 % of their rate.{model}",
+        f"Bar: mean; small circles: the n samples. Line: {interval_words(table)}.",
+    ]
+    axes = figure.panel(len(table) * _BAR_IN + 0.6)
+    for place, row in enumerate(table.to_dict("records")):
+        style, values, alone = row_style(row), split_values(row["values"]), row["mean"] != row["mean"]
+        if not alone:
+            marks.bar(axes, place, row["mean"], style)
+            marks.interval_on_bar(axes, place, row["low"], row["high"])
+        marks.sample_dots(axes, place, values, style.colour if alone else INK, alone=alone, across=True, zorder=3)
+        centres = [row["group_low"], row["group_high"]] if alone else [row["mean"]]
+        text = " and ".join(short_number(centre) for centre in centres)
+        marks.words_at_right(axes, place, f"{'two groups, ' * alone}{text}, {row['disks']} disks")
+    marks.rows_axis(axes, list(table["series"]))
+    most = max(value for values in table["values"] for value in split_values(values))
+    axes.set_xlim(0, 1.5 * max(most, table["high"].fillna(0).max(), 1))
+    axes.set_xlabel("streams held")
+
+
+def draw_by_streams(figure: Frame, table: pd.DataFrame) -> None:
+    """Summaries of each of `COURSE`, one panel below the other, a line per layout."""
+    figure.subtitle = [f"Mark: mean of n samples; line: {interval_words(table)}; dots beside it: the samples."]
+    grid = figure.panels_by_workers(len(COURSE), 1, table["workers"], height=4.2, room=2.2)[:, 0]
+    for axes, (quantity, (label, factor)) in zip(grid, COURSE.items(), strict=True):
+        here = table[table["quantity"] == quantity]
+        for name in sorted(here["series"].astype(str).unique()):
+            drawn = marks.line(axes, here[here["series"].astype(str) == name].sort_values("workers"), factor)
+            text = name.replace(", ", ",\n", 1)
+            marks.words(axes, text, marks.line_end(drawn), (11, 0), ha="left", va="center", color=drawn.get_color())
+        axes.set_ylabel(label)
+        axes.set_ylim(bottom=0)
+        axes.grid(axis="y")
+    grid[-1].set_xlabel("streams at once")
