@@ -173,6 +173,14 @@ def run(
             "gone: what it still does there is ended.",
         ),
     ] = False,
+    moved: Annotated[
+        bool,
+        flag(
+            "--moved",
+            "Go on with the campaign of a testbed on another machine: kernel, CPUs and memory may differ, no release. "
+            "Its facts are kept in environment-<n>.json, and each sample says which machine it is of.",
+        ),
+    ] = False,
     on_end: Annotated[str | None, option("COMMAND", "Run this in a shell when the run is over.")] = None,
     webhook: Annotated[
         str | None, option("URL", "Tell this address when the run is over.", envvar="GLUSTERLAB_WEBHOOK")
@@ -202,7 +210,7 @@ def run(
     from glusterlab.testbed.throttle import run_options
 
     notifier = Notifier(on_end, webhook)
-    options = run_options(pool) | {"retry": retry, "take_over": take_over, "rounds": rounds}
+    options = run_options(pool) | {"retry": retry, "take_over": take_over, "moved": moved, "rounds": rounds}
     began = time.monotonic()
     try:
         summary = execute(specification, pool, raw, output=output_for(person()), **options)

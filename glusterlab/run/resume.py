@@ -34,6 +34,7 @@ _COMPARED_FACTS = (
     *("interface_speed_bytes_per_s", "interface_mtu", "gluster_digest"),
 )
 _MEMORY_TOLERANCE = 0.01
+_OF_A_MACHINE = frozenset({"kernel", "cpus", "memory_bytes"})
 
 _SHOWN = 5
 
@@ -140,9 +141,28 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def agree_on_environment(old: Mapping[str, Any], new: Mapping[str, Any], tools: Collection[str]) -> None:
-    """Raise `SpecError` when hosts, or releases of these tools, are not as environment.json has them."""
-    changes = []
+def machine_of(store: RawStore, new: Mapping[str, Any], tools: Collection[str], *, moved: bool) -> int:
+    """The number of the machine that the hosts are on, among those of a campaign; with `moved` a new one is added.
+
+    Raises `SpecError` when hosts, or releases of these tools, are as no environment file has them. Of a new machine's
+    hosts kernel, CPUs and memory may differ from the first one's.
+    """
+    for number, old in store.environments().items():
+        if not (changes := list(_changes(old, new, tools))):
+            return number
+        if number == 1:
+            others = [sentence for key, sentence in changes if key not in _OF_A_MACHINE]
+    if moved and not others:
+        return store.add_environment(new)
+    advice = "give the campaign another name"
+    if not others:
+        advice += ", or, where a testbed has moved to another machine, go on with --moved"
+    found = _first(others or [sentence for _, sentence in changes])
+    raise SpecError(f"the hosts are not as they were when the campaign was begun: {found}; {advice}")
+
+
+def _changes(old: Mapping[str, Any], new: Mapping[str, Any], tools: Collection[str]) -> Iterator[tuple[str, str]]:
+    """What of the hosts and of these tools is not as it was: the fact's name, and a sentence."""
     # a part of a program is of its release
     programs = {program.name for name in tools for program in runnable()[name].programs if not program.probe}
     compared = sorted({"gluster", "sysstat", *programs})
@@ -161,12 +181,10 @@ def agree_on_environment(old: Mapping[str, Any], new: Mapping[str, Any], tools: 
         was, now = before["memory_bytes"], after["memory_bytes"]
         if None not in (was, now) and abs(now - was) <= _MEMORY_TOLERANCE * was:
             after["memory_bytes"] = was
-        pairs = [(key, before.get(key), after.get(key)) for key in {**before, **after}]
-        changes += [f"{name}: {key} {_short(was)} before, {_short(now)} now" for key, was, now in pairs if was != now]
+        for key in {**before, **after}:
+            if (was := before.get(key)) != (now := after.get(key)):
+                yield key, f"{name}: {key} {_short(was)} before, {_short(now)} now"
     for tool in sorted(tools):
         was, now = (facts["controller"].get(f"{tool}_revision") for facts in (old, new))
         if was is not None and now is not None and was != now:
-            changes.append(f"{tool} {was} before, {now} now")
-    if changes:
-        what = f"the hosts are not as they were when the campaign was begun: {_first(changes)}"
-        raise SpecError(f"{what}; give the campaign another name")
+            yield tool, f"{tool} {was} before, {now} now"

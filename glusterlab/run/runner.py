@@ -31,7 +31,7 @@ from glusterlab.run.measured import measured, stored_values
 from glusterlab.run.plan import Plan, PlannedSample, build_plan, estimate, without
 from glusterlab.run.progress import Durations, Ending, NowFile, Output, Progress, RunLog, RunSummary
 from glusterlab.run.queue import Queue
-from glusterlab.run.resume import agree_on_environment, agree_on_specifications, take_up
+from glusterlab.run.resume import agree_on_specifications, machine_of, take_up
 from glusterlab.run.sample import LocalRun, SampleRun, Site, Throttle, UseHeads, remove_files
 from glusterlab.run.state import result_of
 from glusterlab.secrets import loggable
@@ -59,6 +59,7 @@ def run(
     *,
     retry: bool = False,
     take_over: bool = False,
+    moved: bool = False,
     rounds: int | None = None,
     output: Output | None = None,
     pool: Pool | None = None,
@@ -69,7 +70,8 @@ def run(
     """Run a campaign on a cluster, or go on where an earlier run of it stopped.
 
     `retry`: samples that are not valid get as many attempts again. `take_over`: take the hosts from a run of another
-    controller that is known to be dead. `shared_counters`: what the hosts' counters show of the whole machine.
+    controller that is known to be dead. `moved`: a testbed's campaign goes on on another machine. `shared_counters`:
+    what the hosts' counters show of the whole machine.
 
     The summary comes also when samples failed, and when a signal stopped the run. Raises `SpecError` when a changed
     specification does not fit the samples, `UsageError` when nothing can be run or another run has the cluster,
@@ -92,16 +94,20 @@ def run(
     with RawStore(path).lock(), stop_on_signals(connections):
         progress = Progress(campaign.name, output or Output(), NowFile(path), RunLog(Journal(path)))
         site = Site(campaign, cluster, connections, progress, throttle, use_heads, tuple(shared_counters))
-        return _Run(site, plan, path, retry=retry, take_over=take_over, rounds=rounds).execute()
+        return _Run(site, plan, path, retry=retry, take_over=take_over, moved=moved, rounds=rounds).execute()
 
 
 class _Run:
-    def __init__(self, site: Site, plan: Plan, path: Path, *, retry: bool, take_over: bool, rounds: int | None) -> None:
+    def __init__(
+        self, site: Site, plan: Plan, path: Path, *, retry: bool, take_over: bool, moved: bool, rounds: int | None
+    ) -> None:
         self.site = site
         self.plan = plan
         self.path = path
         self.retry = retry
         self.take_over = take_over
+        self.moved = moved
+        self.machine = 1
         self.most_rounds = rounds
         self.claim: lock.Claim | None = None
         self.queue = Queue(plan, site.campaign.attempts)
@@ -214,7 +220,8 @@ class _Run:
             raise UsageError(f"the hosts can run no cell of campaign '{site.campaign.name}': {self._left_out()[0]}")
         self._record(glusterlab_revision=environment["controller"]["glusterlab_revision"])
         if self.store is not None:
-            agree_on_environment(self.store.environment(), environment, {cell.tool for cell in self.plan.cells})
+            tools = {cell.tool for cell in self.plan.cells}
+            self.machine = machine_of(self.store, environment, tools, moved=self.moved and site.cluster.is_testbed)
             for sentence in take_up(self.store, site.campaign, site.cluster, self.edits):
                 self._say(sentence)
             return self.store
@@ -268,6 +275,7 @@ class _Run:
         attempt = self.queue.attempt(planned)
         self.site.progress.sample_begins(planned, attempt)
         place = {"repeat": planned.repeat, "round": planned.round, "order": planned.order, "attempt": attempt}
+        place["machine"] = self.machine
         began = ready = time.monotonic()
         result: Measurement | None = None
         with store.begin_sample(planned.cell, **place, warmup=planned.warmup) as writer:

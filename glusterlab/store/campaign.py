@@ -209,6 +209,21 @@ class RawStore:
     def environment(self) -> dict[str, Any]:
         return read_json(self.path / "environment.json")
 
+    def environments(self) -> dict[int, dict[str, Any]]:
+        """Facts of the hosts by the machine that they ran on: environment.json, then environment-2.json, ..."""
+        files = {1: self.path / "environment.json"}
+        while os.path.lexists(more := self.path / f"environment-{len(files) + 1}.json"):
+            files[len(files) + 1] = more
+        return {number: read_json(file) for number, file in files.items()}
+
+    def add_environment(self, environment: Mapping[str, object]) -> int:
+        """Store the facts of hosts on another machine; returns its number."""
+        number = len(self.environments()) + 1
+        file = self.path / f"environment-{number}.json"
+        write_atomically(file, dump_json({"schema_version": SCHEMA_VERSION, **environment}))
+        list_files(self.path, [file])
+        return number
+
     def cells(self) -> dict[str, Cell]:
         # also one that cannot be read: a link that leads nowhere is no reason to pass over it
         cells = (path.name for path in sorted(self.path.glob("cells/*")) if os.path.lexists(path / "cell.json"))
@@ -258,7 +273,8 @@ class RawStore:
             shutil.rmtree(folder)
         for temporary in [*self.path.glob(".*.tmp"), *self.path.glob("cells/*/.*.tmp")]:
             temporary.unlink()
-        stored = [*self.path.glob("cells/*/sample-*/sample.json"), *self.path.glob("cells/*/cell.json")]
+        patterns = ("cells/*/sample-*/sample.json", "cells/*/cell.json", "environment-*.json")
+        stored = [path for pattern in patterns for path in self.path.glob(pattern)]
         listed = self.listed
         if new := [path for path in stored if path.relative_to(self.path).as_posix() not in listed]:
             list_files(self.path, [path.parent if path.name == "sample.json" else path for path in new])

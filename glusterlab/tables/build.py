@@ -406,7 +406,7 @@ def _measured_part(row: Mapping[str, Any], telemetry: Sequence[Path | BytesIO]) 
 def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[str, object]]]:
     sample, cell = job.sample, job.cell
     named = (
-        (sample, "campaign cell_id sample repeat round order attempt status warmup origin"),
+        (sample, "campaign cell_id sample repeat round order attempt machine status warmup origin"),
         (cell, "slug access mounts tool operation file_size_bytes nominal_file_size_bytes record_size_bytes workers"),
         (cell.layout, "type geometry backing"),
     )
