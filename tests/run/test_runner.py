@@ -697,6 +697,32 @@ def test_hosts_that_were_changed_are_refused_unless_it_cannot_matter(
             bench.run()
 
 
+def test_a_testbeds_campaign_goes_on_on_another_machine_when_it_is_told(bench: Bench) -> None:
+    bench.run()
+    bench.transport.facts = {host.name: {"kernel": "6.2.0"} for host in bench.cluster.hosts}
+    with pytest.raises(SpecError, match=r"kernel 6\.1\.0 before, 6\.2\.0 now.*go on with --moved"):
+        bench.run(changed(repeats=2))
+    assert bench.run(changed(repeats=2), moved=True).executed == 4
+    assert Counter(sample.machine for sample in bench.samples) == {1: 4, 2: 4}
+    assert {host["kernel"] for host in bench.store.environments()[2]["hosts"].values()} == {"6.2.0"}
+    assert digests_are_right(bench.store.path)
+    # both are known now, and a third one is not
+    bench.transport.facts = {}
+    assert bench.run(changed(repeats=3)).executed == 4
+    assert Counter(sample.machine for sample in bench.samples) == {1: 8, 2: 4}
+    bench.transport.facts = {"c1": {"kernel": "6.2.0", "tool gluster": "glusterfs 11.1"}}
+    with pytest.raises(SpecError, match=r"c1: gluster 10\.3 before, 11\.1 now; give the campaign another name$"):
+        bench.run(changed(repeats=3), moved=True)
+
+
+def test_real_hosts_do_not_move(bench: Bench) -> None:
+    bench.cluster, campaign = Cluster.model_validate(pool_data(n_clients=2)), campaign_data(layouts=[PLAIN])
+    bench.run(campaign)
+    bench.transport.facts = {"c1": {"kernel": "6.2.0"}}
+    with pytest.raises(SpecError, match=r"kernel 6\.1\.0 before"):
+        bench.run(campaign, moved=True)
+
+
 def test_cells_that_cannot_be_run_here_are_counted_and_named(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GLUSTERLAB_SMALLFILE", raising=False)
     small = {"tool": "smallfile", "operations": ["create", "read"], "file_size": "32 KiB", "files_per_worker": 10}
