@@ -177,11 +177,11 @@ class SampleRun:
             tool = runnable()[self.cell.tool]
             if not tool.needs_files(self.cell.operation):
                 raise
-            if tool.maker is None:
+            if (maker := tool.maker_of(self.cell.operation)) is None:
                 message = f"{tool.name} makes no files: another tool has to, before it ({missing.message})"
                 raise CommandError(message, host=missing.host) from missing
-            self.site.progress.phase(f"prepare: {tool.maker} the files again")
-            cell = self.cell.model_copy(update={"operation": tool.maker, "runtime_s": None})
+            self.site.progress.phase(f"prepare: {maker} the files again")
+            cell = self.cell.model_copy(update={"operation": maker, "runtime_s": None})
             try:
                 self._make_files(cell)
                 self._make_ready(self.cell)

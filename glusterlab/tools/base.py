@@ -277,9 +277,10 @@ class LocalStep:
 
 @dataclass(frozen=True)
 class Operation:
-    """One thing that a tool can do; `needs_files` of its first operation that needs none.
+    """One thing that a tool can do; `needs_files` that `made_by` makes, or else its first operation that needs none.
 
-    `metric` is the one of `METRICS` that figures draw and stopping rules look at.
+    `metric` is the one of `METRICS` that figures draw and stopping rules look at. `spends`: its files serve no other
+    operation, and no second sample.
     """
 
     name: str
@@ -287,6 +288,8 @@ class Operation:
     random: bool = False
     needs_files: bool = False
     metric: str = "throughput_bytes_per_s"
+    made_by: str = ""
+    spends: bool = False
 
 
 @dataclass(frozen=True)
@@ -365,10 +368,16 @@ class RunnableTool(Tool):
         """The operation that makes the files for those that need some; None where only another tool makes them."""
         return next((operation.name for operation in self.operations if not operation.needs_files), None)
 
+    def maker_of(self, operation: str) -> str | None:
+        """The operation that makes the files of one that needs some; None where only another tool makes them."""
+        return self.by_operation[operation].made_by or self.maker
+
     def dataset(self, cell: Cell) -> str:
-        """Key of the files that a cell works on, fit for a directory's name; a write by time has its own."""
-        made_by_time = cell.runtime_s is not None and not self.needs_files(cell.operation)
-        return cell.dataset((*self.keyed_by, *(("runtime_s",) if made_by_time else ())))
+        """Key of the files that a cell works on, fit for a directory's name; what spends files has its own."""
+        operation = self.by_operation[cell.operation]
+        made_by_time = cell.runtime_s is not None and not operation.needs_files
+        own = {"runtime_s": made_by_time, "operation": operation.spends}
+        return cell.dataset((*self.keyed_by, *(key for key, has_own in own.items() if has_own)))
 
     def refused(self, options: Sequence[str]) -> tuple[int, str] | None:
         """The first argument of a campaign that is not declared, by its index, and why; None when all are.
@@ -436,9 +445,11 @@ class VolumeTool(RunnableTool):
         """Seconds of what it measures, roughly, on a pool of these rates."""
         if cell.runtime_s is not None:
             return cell.runtime_s
-        if self.by_operation[cell.operation].random:
+        operation = self.by_operation[cell.operation]
+        if operation.random:
             return cell.bytes_written / (cell.record_size_bytes or _RANDOM_BYTES) / pool.calls_per_s
-        return cell.bytes_written / pool.bytes_per_s + cell.workers * cell.files_per_worker / pool.files_per_s
+        moved_s = 0.0 if operation.direction == "none" else cell.bytes_written / pool.bytes_per_s
+        return moved_s + cell.workers * cell.files_per_worker / pool.files_per_s
 
     def not_runnable(self, cell: Cell, clients: int) -> str | None:
         """Why the cell cannot be run with so many clients, or None when it can."""

@@ -87,6 +87,33 @@ def test_prepare_counts_files_before_a_read(tmp_path: Path) -> None:
     assert wrapper.stat().st_mode & 0o111
 
 
+def test_files_that_an_operation_spent_are_not_used_again(tmp_path: Path) -> None:
+    places = {"dataset_dir": "d", "work_dir": "work", "shared_dir": "shared", "mount_point": "."}
+    where = {name: str(tmp_path / place) for name, place in places.items()}
+    for operation, name in (("rename", "f"), ("rmdir", "f.d")):
+        job = make_job(make_cell(operation, workers=1, files_per_worker=1), clients=1, **where)
+        Path(job.ssh_wrapper).parent.mkdir(parents=True, exist_ok=True)
+        Path(job.ssh_wrapper).touch()
+        (tmp_path / "shared").mkdir(exist_ok=True)
+        (tmp_path / "shared" / ".glusterlab").touch()
+        entry = Path(job.dataset_dir) / "file_srcdir" / "client01" / "thrd_00" / "d_000" / name
+        (command,) = SMALLFILE.prepare(job)
+        assert "found 0\n" in bash(command.script).stderr
+        entry.mkdir(parents=True) if operation == "rmdir" else (entry.parent.mkdir(parents=True), entry.touch())
+        assert bash(command.script).returncode == 0
+        again = bash(command.script)
+        assert (again.returncode, "/d/spent: an earlier sample used them\n" in again.stderr) == (1, True)
+        shutil.rmtree(job.dataset_dir)
+
+
+def test_what_spends_files_has_its_own_and_names_what_makes_them() -> None:
+    own = {name: SMALLFILE.dataset(make_cell(name)) for name in SMALLFILE.by_operation}
+    assert own["create"] == own["read"] == own["stat"] == own["ls-l"]
+    spending = [name for name, operation in SMALLFILE.by_operation.items() if operation.spends]
+    assert len({own["create"], *(own[name] for name in spending)}) == len(spending) + 1
+    assert (SMALLFILE.maker_of("rename"), SMALLFILE.maker_of("rmdir")) == ("create", "mkdir")
+
+
 # --- its own measured output
 
 

@@ -1,4 +1,4 @@
-"""smallfile over several hosts: small files, create and read.
+"""smallfile over several hosts: small files, made, read, and what is done to their names.
 
 What was learnt from its code and by running 3.2: it starts ``smallfile_remote.py`` from the same path on every host of
 ``--host-set`` with ``ssh -x -o StrictHostKeyChecking=no``, found by PATH, so an own ``ssh`` in front of PATH can keep
@@ -24,6 +24,7 @@ from glusterlab.tools.smallfile.report import KB
 FILES_PER_DIR, DIRS_PER_DIR = 100, 10  # smallfile's defaults
 PREFIX = "glusterlab"
 _SYNC = "smallfile-sync"
+_SPENDING = ("chmod", "symlink", "rename", "delete")
 
 ADVICE = (
     "smallfile is not there: git clone https://github.com/distributed-system-analysis/smallfile, then name "
@@ -66,7 +67,8 @@ class Smallfile(base.VolumeTool):
     def prepare(self, job: base.Job) -> list[base.HostCommand]:
         """Before a create directories are made, for which smallfile has little time; before a read files are counted.
 
-        Looking at them one by one would cost as much as the read. smallfile itself fails at a short file.
+        Looking at them one by one would cost as much as the read. smallfile itself fails at a short file. What an
+        operation spends is marked, and not used again.
         """
         hosts, threads = self._spread(job)
         cell = job.cell
@@ -75,18 +77,23 @@ class Smallfile(base.VolumeTool):
         if job.shared_dir is not None:
             left = ("gl_remove", job.shared_dir, _SYNC)
         script = [join(("chmod", "700", job.ssh_wrapper)), join(left)]
-        if cell.operation == "create":
+        if not self.needs_files(cell.operation):
             script += [job.emptied, join(("mkdir", "-p", job.dataset_dir))]
             script.append(_make_directories(job.dataset_dir, hosts, threads, cell.files_per_worker))
         else:
             wanted = threads * cell.files_per_worker
+            kind, what = ("d -name '*.d'", "directories") if cell.operation == "rmdir" else ("f", "files")
             for host in hosts:
                 folder = f"{job.dataset_dir}/file_srcdir/{host}"
                 script.append(
-                    f"found=$(find {quote(folder)} -type f | wc -l)\n"
+                    f"found=$(find {quote(folder)} -type {kind} | wc -l)\n"
                     f'[ "$found" = {wanted} ] || '
-                    f'{{ echo {quote(folder)}": expected {wanted} files, found $found" >&2; exit 1; }}'
+                    f'{{ echo {quote(folder)}": expected {wanted} {what}, found $found" >&2; exit 1; }}'
                 )
+            if self.by_operation[cell.operation].spends:
+                mark = quote(f"{job.dataset_dir}/spent")
+                script.append(f'[ ! -e {mark} ] || {{ echo {mark}": an earlier sample used them" >&2; exit 1; }}')
+                script.append(f"touch {mark}")
         if job.shared_dir is not None:
             script.append(join(("mkdir", "-p", job.shared_dir)))
         return [base.HostCommand(job.driver.name, script="set -e\n" + "\n".join(script), deadline_s=job.deadline_s)]
@@ -126,9 +133,11 @@ class Smallfile(base.VolumeTool):
         with located(path):
             record, workers = base.of_operation(read(Document.open(path)), cell.operation)
         size, rate = record.file_size_bytes or 0, record.files_per_s
-        if record.throughput_bytes_per_s is None and rate is not None:
-            record = replace(record, throughput_bytes_per_s=rate * size)
-        found = base.held_against(cell, record, [_with_bytes(worker, size) for worker in workers])
+        if self.by_operation[cell.operation].direction != "none":
+            workers = [_with_bytes(worker, size) for worker in workers]
+            if record.throughput_bytes_per_s is None and rate is not None:
+                record = replace(record, throughput_bytes_per_s=rate * size)
+        found = base.held_against(cell, record, workers)
         files_per_thread = record.details.get("files_per_thread")
         if files_per_thread == cell.files_per_worker:
             return found
@@ -180,8 +189,12 @@ SMALLFILE = Smallfile(
     operations=(
         base.Operation("create", "write", metric="files_per_s"),
         base.Operation("read", "read", needs_files=True, metric="files_per_s"),
+        base.Operation("append", "write", needs_files=True, metric="files_per_s", spends=True),
+        *(base.Operation(name, "none", needs_files=True, metric="files_per_s") for name in ("stat", "ls-l", "readdir")),
+        *(base.Operation(name, "none", needs_files=True, metric="files_per_s", spends=True) for name in _SPENDING),
+        base.Operation("mkdir", "none", metric="files_per_s", spends=True),
+        base.Operation("rmdir", "none", needs_files=True, metric="files_per_s", made_by="mkdir", spends=True),
     ),
-    other_operations=(base.Operation("append", "write", needs_files=True, metric="files_per_s"),),
     options={
         **dict.fromkeys(("--fsync", "--finish", "--incompressible", "--permute-host-dirs"), "[YyNn]"),
         **dict.fromkeys(("--auto-pause", "--record-ctime-size"), "[YyNn]"),
