@@ -28,7 +28,7 @@ AVAILABLE_ACCESS: tuple[Access, ...] = ("native", "gfapi", *SERVED, "existing")
 SHELL = "access.sh"
 
 _DEADLINE_S = 150.0
-_REMOVE_WITHIN_S = 300.0
+_REMOVE_WITHIN_S = 3600.0
 
 
 class _Kind(NamedTuple):
@@ -89,13 +89,15 @@ def lacking(cluster: Cluster, facts: Mapping[str, Mapping[str, Any]]) -> dict[st
     """Why hosts cannot do an access, by access; `facts` by host, as environment.json has them."""
     found: dict[str, str] = {}
     for access, kind in _KINDS.items():
-        if _server_of(access, cluster, facts) is None:
-            without = [each.name for each in cluster.servers if not _can(facts, each, "server", *kind.servers)]
-            found[access] = f"access {access!r}: {_some(without or [each.name for each in cluster.servers])} "
-            found[access] += f"{'has' if len(without) == 1 else 'have'} {_LACKS[access]}"
-        elif without := [each.name for each in cluster.clients if not _can(facts, each, "client", kind.client)]:
-            verb = "has" if len(without) == 1 else "have"
-            found[access] = f"access {access!r}: {_some(without)} {verb} {_LACKS[kind.client]}"
+        lacks, role, names = _LACKS[access], "server", kind.servers
+        if server_of(access, cluster, facts) is not None:
+            lacks, role, names = _LACKS[kind.client], "client", (kind.client,)
+        hosts = cluster.servers if role == "server" else cluster.clients
+        without = [each.name for each in hosts if not _can(facts, each, role, *names)]
+        if without:
+            found[access] = f"access {access!r}: {_some(without)} {'has' if len(without) == 1 else 'have'} {lacks}"
+        elif role == "server":
+            found[access] = f"access {access!r}: expected one of {' and '.join(names)} on all servers"
     return found
 
 
@@ -103,7 +105,7 @@ def _can(facts: Mapping[str, Mapping[str, Any]], host: Host, role: str, *names: 
     return not set(names).isdisjoint(str(facts.get(host.name, {}).get(f"access_{role}", "")).split())
 
 
-def _server_of(access: str, cluster: Cluster, facts: Mapping[str, Mapping[str, Any]]) -> str | None:
+def server_of(access: str, cluster: Cluster, facts: Mapping[str, Mapping[str, Any]]) -> str | None:
     """The program by which all servers can serve."""
     names = _KINDS[access].servers
     return next((name for name in names if all(_can(facts, each, "server", name) for each in cluster.servers)), None)
@@ -166,11 +168,12 @@ def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Not
         _run(pool, {driver: script.call("gl_mark_dir", volume.dataset_root, mark)})
 
 
-def take_down(pool: Pool, cluster: Cluster) -> None:
+def take_down(pool: Pool, cluster: Cluster, *, deadline_s: float = _DEADLINE_S) -> None:
     """Take the suite's mounts of NFS and SMB away, then end its servers of both; what was not started is no error."""
-    _run(pool, {client.name: script.call("gl_unmount_served", _dir(cluster)) for client in cluster.clients})
+    unmount, unserve = (script.call(name, _dir(cluster)) for name in ("gl_unmount_served", "gl_unserve"))
+    _run(pool, dict.fromkeys((client.name for client in cluster.clients), unmount), deadline_s=deadline_s)
     if cluster.backings:
-        _run(pool, {server.name: script.call("gl_unserve", _dir(cluster)) for server in cluster.servers})
+        _run(pool, dict.fromkeys((server.name for server in cluster.servers), unserve), deadline_s=deadline_s)
 
 
 def stop_all(pool: Pool, cluster: Cluster, *, note: Note) -> None:
@@ -179,8 +182,12 @@ def stop_all(pool: Pool, cluster: Cluster, *, note: Note) -> None:
     if cluster.backings:
         gluster.stop_all(pool, cluster, note=note)
     if cluster.existing is not None:
-        lines = {cluster.clients[0].name: script.call("gl_remove_dir", cluster.existing.work)}
-        _run(pool, lines, deadline_s=_REMOVE_WITHIN_S)
+        path, work = cluster.existing.path, cluster.existing.work
+        line = f"{script.call('gl_existing', path)} && {script.call('gl_remove_dir', work)}"
+        try:
+            _run(pool, {cluster.clients[0].name: line}, deadline_s=_REMOVE_WITHIN_S)
+        except HostError as error:
+            note(f"files may be left in {work}: {error.message}")
 
 
 def _dir(cluster: Cluster) -> str:
@@ -199,7 +206,7 @@ def _serve(pool: Pool, cluster: Cluster, volume: Volume, mark: str) -> str:
     """Start the servers, and wait until they serve; returns their name."""
     servers = [server.name for server in cluster.servers]
     facts = _ask_facts(pool, servers)
-    program = _server_of(volume.access, cluster, facts)
+    program = server_of(volume.access, cluster, facts)
     if program is None:
         raise VolumeError(f"not all servers can serve {volume.access}: there is {_LACKS[volume.access]}")
     clients = [client.address for client in cluster.clients]

@@ -11,7 +11,7 @@ gl_access_facts() {
         [ -e "$file" ] && command -v rpcbind >/dev/null && found="$found gnfs" && break
     done
     for file in /usr/lib*/ganesha/libfsalgluster.so /usr/lib*/*/ganesha/libfsalgluster.so; do
-        [ -e "$file" ] && command -v ganesha.nfsd rpcbind >/dev/null && found="$found ganesha.nfsd" && break
+        [ -e "$file" ] && command -v ganesha.nfsd >/dev/null && command -v rpcbind >/dev/null && found="$found ganesha.nfsd" && break
     done
     for file in /usr/lib*/samba/vfs/glusterfs.so /usr/lib*/*/samba/vfs/glusterfs.so; do
         [ -e "$file" ] && command -v smbd >/dev/null && found="$found smbd" && break
@@ -195,6 +195,10 @@ gl_unserve() {
         [ -n "$left" ] || break
         sleep 0.5
     done
+    for round in 1 2 3 4 5 6 7 8 9 10; do
+        read -r pid start 2>/dev/null <"$dir/gnfs.pid" && [ -n "$start" ] && [ "$(gl_start_of "$pid")" = "$start" ] || break
+        [ "$round" -lt 10 ] && sleep 0.5 || left="$left gNFS of volume $(cat "$dir/gnfs")"
+    done
     [ -z "$left" ] || { echo "cannot end$left of $dir" >&2; return 1; }
     gl_remove_dir "$dir"
 }
@@ -243,6 +247,11 @@ gl_mounted_below() {
         found="${words[2]} ${words[n + 1]} ${words[n + 2]} ${words[5]},${words[n + 3]}"
     done </proc/self/mountinfo
     [ -n "$found" ] && echo "mounted $found"
+}
+
+# What a directory of the operator's lies on, without what changes when it is mounted again. Argument: path.
+gl_existing_fact() {
+    gl_mounted_below "$1" | sed -E 's/^mounted [^ ]+ /existing /; s/,(mount)?port=[0-9]+//g'
 }
 
 # Whether a directory answers: "mount ok", "mount hung" or "mount dead". Arguments: path, seconds.

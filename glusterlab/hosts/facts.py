@@ -33,6 +33,8 @@ def lines(host: Host, cluster: Cluster) -> list[str]:
     if cluster.role(host.name) == "server":
         roots = [root for backing in cluster.backings.values() for root in backing.bricks]
         found.append(script.part("filesystems", "gl_filesystems", *roots))
+    elif cluster.existing is not None:
+        found.append(script.part("existing", "gl_existing_fact", cluster.existing.path))
     return found
 
 

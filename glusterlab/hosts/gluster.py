@@ -36,7 +36,8 @@ R = TypeVar("R")
 _GLUSTER_DEADLINE_S = 300.0
 _ONLINE_WITHIN_S = 90.0
 # what glusterd says of an option itself, and not of a peer or of the moment
-_REFUSED = re.compile(r"volume set: failed: (?!.*(?:ailed on |transaction|ocking|uorum|timed out))(?P<why>.*)")
+_OF_THE_MOMENT = "(?!option ?:).*(?:ailed on |transaction|ocking|uorum|timed out)"
+_REFUSED = re.compile(rf"volume set: failed: (?!{_OF_THE_MOMENT})(?P<why>.*)")
 _MOVES = ("cluster.tier-demote-frequency", "cluster.tier-promote-frequency")
 _SOON_S = 60
 _TYPES = {"distribute": "Distribute", "replicate": "Replicate", "disperse": "Disperse"}

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from glusterlab.hosts.pool import Pool
     from glusterlab.run.plan import PlannedSample
     from glusterlab.run.sample import Site
-    from glusterlab.spec import Layout
+    from glusterlab.spec import Cell, Layout
+    from glusterlab.spec.cell import Access
     from glusterlab.store.campaign import Sample
 
 RECONNECT_WITHIN_S = 300.0
@@ -161,30 +162,38 @@ def clear_hosts(site: Site) -> None:
         workdir.end_processes(site.pool, site.cluster)
 
 
-class LayoutBreaker:
-    """Which layouts sit out the rest of a round; each gets one sample in the next."""
+Block = tuple["Layout", "Access"]
+
+
+def block_of(cell: Cell) -> Block:
+    """What fails together: samples on one layout by one access."""
+    return cell.layout, cell.access
+
+
+class Breaker:
+    """Which layouts, by which access, sit out the rest of a round; each gets one sample in the next."""
 
     def __init__(self) -> None:
         self.why = ""
-        self.left_out: set[Layout] = set()
-        self._in_a_row: Counter[Layout] = Counter()
+        self.left_out: set[Block] = set()
+        self._in_a_row: Counter[Block] = Counter()
 
-    def add(self, sample: Sample, layout: Layout) -> bool:
+    def add(self, sample: Sample, block: Block) -> bool:
         codes = {reason.code for reason in sample.reasons}
         troubled = bool(codes & _HOST_CODES) and "tool-timeout" not in codes
-        self._in_a_row[layout] = self._in_a_row[layout] + 1 if troubled else 0
-        if self._in_a_row[layout] < MAX_FAILURES_IN_A_ROW:
+        self._in_a_row[block] = self._in_a_row[block] + 1 if troubled else 0
+        if self._in_a_row[block] < MAX_FAILURES_IN_A_ROW:
             return False
-        self.left_out.add(layout)
+        self.left_out.add(block)
         self.why = (
-            f"{self._in_a_row[layout]} samples in a row failed for reasons outside the workload, last"
+            f"{self._in_a_row[block]} samples in a row failed for reasons outside the workload, last"
             f" {sample.reasons[0]}"
         )
         return True
 
-    def open_everywhere(self, pending: Iterable[PlannedSample], number: int, layouts: Iterable[Layout]) -> bool:
-        """Whether to go on after round `number` would only fill the night: no layout that is left works."""
+    def open_everywhere(self, pending: Iterable[PlannedSample], number: int, cells: Iterable[Cell]) -> bool:
+        """Whether to go on after round `number` would only fill the night: nothing that is left works."""
         left = list(pending)
-        if not left or not self.left_out.issuperset(planned.cell.layout for planned in left):
+        if not left or not self.left_out.issuperset(block_of(planned.cell) for planned in left):
             return False
-        return any(planned.round > number for planned in left) or self.left_out.issuperset(layouts)
+        return any(planned.round > number for planned in left) or self.left_out.issuperset(map(block_of, cells))

@@ -7,17 +7,19 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import SpecError, UsageError
+from glusterlab.hosts.access import server_of
 from glusterlab.rawfile import read_raw
 from glusterlab.run.plan import build_plan
 from glusterlab.spec import dump_yaml, load_campaign, load_cluster
 from glusterlab.spec.campaign import expand, most_of
+from glusterlab.spec.cluster import SERVED
 from glusterlab.store import aside
 from glusterlab.store.files import file_digest, write_atomically
 from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tools import runnable, volume_tools
 
 if TYPE_CHECKING:
-    from glusterlab.spec import Campaign, Cluster
+    from glusterlab.spec import Campaign, Cell, Cluster
     from glusterlab.store.campaign import RawStore
 
 _FREE_CAMPAIGN_KEYS = frozenset(
@@ -31,8 +33,9 @@ _LOOP_DEVICES = re.compile(r"servers\.\d+\.devices\b")
 _PREPARATION = re.compile(r"backings\.[^.]+\.(devices|wipe|stripe_unit|stripe_width)\b")
 _COMPARED_FACTS = (
     *("kernel", "os", "machine", "cpus", "tuned_profile", "memory_bytes"),
-    *("interface_speed_bytes_per_s", "interface_mtu", "gluster_digest"),
+    *("interface_speed_bytes_per_s", "interface_mtu"),
 )
+_SERVING = ("nfs-ganesha", "samba", "nfs-utils", "cifs-utils")
 _MEMORY_TOLERANCE = 0.01
 _OF_A_MACHINE = frozenset({"kernel", "cpus", "memory_bytes"})
 
@@ -141,18 +144,20 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def machine_of(store: RawStore, new: Mapping[str, Any], tools: Collection[str], *, moved: bool) -> int:
+def machine_of(
+    store: RawStore, new: Mapping[str, Any], cells: Collection[Cell], cluster: Cluster, *, moved: bool
+) -> int:
     """The number of the machine that the hosts are on, among those of a campaign; with `moved` a new one is added.
 
-    Raises `SpecError` when hosts, or releases of these tools, are as no environment file has them. Of a new machine's
-    hosts kernel, CPUs and memory may differ from the first one's.
+    Raises `SpecError` when hosts, or releases of what these cells need, are as no environment file has them. Of a new
+    machine's hosts kernel, CPUs and memory may differ from the first one's.
     """
     for number, old in store.environments().items():
-        if not (changes := list(_changes(old, new, tools))):
+        if not (changes := list(_changes(old, new, cells, cluster))):
             return number
         if number == 1:
             others = [sentence for key, sentence in changes if key not in _OF_A_MACHINE]
-    if moved and not others:
+    if moved and cluster.is_testbed and not others:
         return store.add_environment(new)
     advice = "give the campaign another name"
     if not others:
@@ -161,8 +166,11 @@ def machine_of(store: RawStore, new: Mapping[str, Any], tools: Collection[str], 
     raise SpecError(f"the hosts are not as they were when the campaign was begun: {found}; {advice}")
 
 
-def _changes(old: Mapping[str, Any], new: Mapping[str, Any], tools: Collection[str]) -> Iterator[tuple[str, str]]:
-    """What of the hosts and of these tools is not as it was: the fact's name, and a sentence."""
+def _changes(
+    old: Mapping[str, Any], new: Mapping[str, Any], cells: Collection[Cell], cluster: Cluster
+) -> Iterator[tuple[str, str]]:
+    """What of the hosts and of what these cells need is not as it was: the fact's name, and a sentence."""
+    tools, served = {cell.tool for cell in cells}, sorted({cell.access for cell in cells} & {*SERVED})
     # a part of a program is of its release
     programs = {program.name for name in tools for program in runnable()[name].programs if not program.probe}
     compared = sorted({"gluster", "sysstat", *programs})
@@ -172,18 +180,26 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any], tools: Collection[s
         releases = {tool: facts.get("tools", {}).get(tool) for tool in compared}
         return {**{key: facts.get(key) for key in _COMPARED_FACTS}, **sysctls, **releases}
 
+    def known_late(facts: Mapping[str, Any]) -> dict[str, Any]:
+        """What a campaign may have been begun without: it was not read then, or came later."""
+        serving = {name: facts.get("tools", {}).get(name) for name in (_SERVING if served else ())}
+        return {**{key: facts.get(key) for key in ("gluster_digest", "existing")}, **serving}
+
     for name, facts in sorted(new["hosts"].items()):
         known = old.get("hosts", {}).get(name, {})
         before, after = values(known), values(facts)
-        if before["gluster_digest"] is None:
-            # a campaign that was begun before it was read
-            del after["gluster_digest"]
+        late = {key: was for key, was in known_late(known).items() if was is not None}
+        before, after = before | late, after | {key: known_late(facts)[key] for key in late}
         was, now = before["memory_bytes"], after["memory_bytes"]
         if None not in (was, now) and abs(now - was) <= _MEMORY_TOLERANCE * was:
             after["memory_bytes"] = was
         for key in {**before, **after}:
             if (was := before.get(key)) != (now := after.get(key)):
                 yield key, f"{name}: {key} {_short(was)} before, {_short(now)} now"
+    for access in served:
+        was, now = (server_of(access, cluster, facts.get("hosts", {})) for facts in (old, new))
+        if was is not None and was != now:
+            yield access, f"{access} was served by {was} before, by {now or 'nothing'} now"
     for tool in sorted(tools):
         was, now = (facts["controller"].get(f"{tool}_revision") for facts in (old, new))
         if was is not None and now is not None and was != now:

@@ -36,6 +36,7 @@ from glusterlab.run.sample import LocalRun, SampleRun, Site, Throttle, UseHeads,
 from glusterlab.run.state import result_of
 from glusterlab.secrets import loggable
 from glusterlab.spec import Campaign, Cell, Cluster, dump_yaml
+from glusterlab.spec.cluster import SERVED
 from glusterlab.store.campaign import RawStore, Sample
 from glusterlab.store.digests import damage_sentence
 from glusterlab.store.journal import Journal, Level
@@ -112,7 +113,7 @@ class _Run:
         self.claim: lock.Claim | None = None
         self.queue = Queue(plan, site.campaign.attempts)
         self.executed = 0
-        self.breaker = recovery.LayoutBreaker()
+        self.breaker = recovery.Breaker()
         self.volume: Volume | None = None
         self.heads: bool | None = None
         self.doubtful = False
@@ -187,6 +188,10 @@ class _Run:
                     if site.throttle is not None:
                         with suppress(GlusterlabError):
                             site.throttle(None)
+                    if any(cell.access in SERVED for cell in self.plan.cells):
+                        with suppress(GlusterlabError):
+                            workdir.end_processes(pool, site.cluster)
+                            access.take_down(pool, site.cluster, deadline_s=LEAVE_WITHIN_S)
                     left = lock.leave(pool, site.cluster, self.claim.owner, within_s=LEAVE_WITHIN_S)
             finally:
                 pool.close(within_s=CLOSE_WITHIN_S)
@@ -220,8 +225,7 @@ class _Run:
             raise UsageError(f"the hosts can run no cell of campaign '{site.campaign.name}': {self._left_out()[0]}")
         self._record(glusterlab_revision=environment["controller"]["glusterlab_revision"])
         if self.store is not None:
-            tools = {cell.tool for cell in self.plan.cells}
-            self.machine = machine_of(self.store, environment, tools, moved=self.moved and site.cluster.is_testbed)
+            self.machine = machine_of(self.store, environment, self.plan.cells, site.cluster, moved=self.moved)
             for sentence in take_up(self.store, site.campaign, site.cluster, self.edits):
                 self._say(sentence)
             return self.store
@@ -252,8 +256,7 @@ class _Run:
                     self._sample(store, planned)
                 except RefusedError as error:
                     self._leave_out(planned.cell.layout, error)
-        layouts = [cell.layout for cell in self.plan.cells]
-        if self.breaker.open_everywhere(self.queue.pending(), number, layouts):
+        if self.breaker.open_everywhere(self.queue.pending(), number, self.plan.cells):
             raise HostError(
                 f"{self.breaker.why}; mend that, then run the same command again: it goes on where it stopped"
             )
@@ -269,7 +272,7 @@ class _Run:
         self._warn(f"not runnable here, and left out: {len(cells)} cells of layout {layout.name}: {error.message}")
 
     def _has_its_turn(self, planned: PlannedSample) -> bool:
-        return self.queue.is_pending(planned) and planned.cell.layout not in self.breaker.left_out
+        return self.queue.is_pending(planned) and recovery.block_of(planned.cell) not in self.breaker.left_out
 
     def _sample(self, store: RawStore, planned: PlannedSample) -> None:
         attempt = self.queue.attempt(planned)
@@ -312,7 +315,7 @@ class _Run:
         if sample.status != "valid":
             self._warn(self._consequence(planned))
         self._record(sample=sample.sample, wall_s=round(wall, 3), layout_s=round(ready - began, 3))
-        self._after(sample, planned.cell.layout)
+        self._after(sample, planned.cell)
 
     def _use_heads(self, cell: Cell) -> None:
         site = self.site
@@ -337,7 +340,9 @@ class _Run:
         """A block of samples on one layout begins with an empty volume, unless its first cell needs files."""
         site = self.site
         wanted = access.volume_of(cell, site.cluster)
-        if self.volume == wanted and not self.doubtful:
+        # servers of NFS and SMB keep what they read themselves, which no dropped cache of a kernel empties
+        warm = cell.access in SERVED and volume_tools()[cell.tool].needs_files(cell.operation)
+        if self.volume == wanted and not self.doubtful and not warm:
             # all hosts are checked before the measurement; until then only the driver is changed
             lock.refuse_if_lost(site.pool, [site.cluster.clients[0].name])
             return wanted
@@ -361,8 +366,8 @@ class _Run:
         self.volume, self.doubtful = wanted, False
         return wanted
 
-    def _after(self, sample: Sample, layout: Layout) -> None:
-        left_out = self.breaker.add(sample, layout)
+    def _after(self, sample: Sample, cell: Cell) -> None:
+        left_out = self.breaker.add(sample, recovery.block_of(cell))
         if sample.status == "valid":
             return
         self.doubtful = True
@@ -371,7 +376,8 @@ class _Run:
         self.site.progress.phase("ending what the sample left running")
         recovery.clear_hosts(self.site)
         if left_out:
-            self._warn(f"layout {layout.name} is left out for the rest of this round: {self.breaker.why}")
+            what = f"layout {cell.layout.name}" + (f" by {cell.access}" if cell.access in SERVED else "")
+            self._warn(f"{what} is left out for the rest of this round: {self.breaker.why}")
 
     def _left_out(self) -> tuple[str, ...]:
         reasons = Counter(reason for _, reason in self.plan.not_runnable)

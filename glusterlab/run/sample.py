@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
     from glusterlab.spec.cluster import Cluster
     from glusterlab.store.campaign import Sample, SampleWriter
+    from glusterlab.store.records import Mounted
 
 _PROBE_DEADLINE_S = 300.0
 _REMOVE_DEADLINE_S = 300.0
@@ -73,6 +74,8 @@ class Site:
     throttle: Throttle | None = None
     use_heads: UseHeads | None = None
     shared_counters: tuple[str, ...] = ()
+    existing: dict[str, Mounted] = field(default_factory=dict)
+    """What the operator had mounted on each client at a run's first sample."""
 
 
 @dataclass
@@ -148,7 +151,7 @@ class SampleRun:
             ssh_options=ssh_options(cluster.ssh, cluster.ssh.connect_timeout),
             further_mounts=self.volume.mount_points[1:],
             volume=self.volume.name,
-            server=cluster.servers[0].address,
+            server=next((server.address for server in cluster.servers), ""),
         )
 
     def _outputs(self) -> Mapping[str, Sequence[str]]:
@@ -238,6 +241,8 @@ class SampleRun:
         found = self._probe("before", extras, drop=True)
         reasons = health_reasons(found.health, "before", *_names(cluster), volume_of(self.cell))
         reasons += access_reasons(found.health, "before", self.cell.access, _names(cluster)[0])
+        if self.cell.access == "existing":
+            reasons += _remounted(self.site.existing, found.health.mounted)
         self.reasons += [*found.problems, *reasons]
 
     def _throttle(self, model: str | None) -> None:
@@ -347,7 +352,9 @@ class SampleRun:
 
     def _finish(self, verdict: Judgement) -> Sample:
         servers, clients = _names(self.site.cluster)
-        record, backing = self.record, self.site.cluster.backings.get(self.cell.layout.backing)
+        # of what the operator mounted the disks are not known, whatever its layout's label
+        backings = {} if self.cell.access == "existing" else self.site.cluster.backings
+        record, backing = self.record, backings.get(self.cell.layout.backing)
         bricks = self.cell.workers if self.cell.access == "none" else self.cell.layout.bricks
         return self.writer.finish(
             verdict.reasons,
@@ -373,6 +380,17 @@ def _record_of(command: HostCommand, result: CommandResult, start: float, end: f
         exit_code=result.exit_code,
         deadline_s=command.deadline_s,
     )
+
+
+def _remounted(first: dict[str, Mounted], now: Mapping[str, Mounted]) -> list[Reason]:
+    """Where a client has another mount than at the first sample, which becomes known by this."""
+    found = []
+    for host, mounted in sorted(now.items()):
+        before = first.setdefault(host, mounted)
+        if (before.type, before.source) != (mounted.type, mounted.source):
+            was, there = (f"{each.source} as {each.type}" for each in (before, mounted))
+            found.append(Reason(code="mount-changed", message=f"expected {was}, as before, found {there}", host=host))
+    return found
 
 
 def _remote(command: HostCommand) -> Command:

@@ -347,6 +347,9 @@ class Campaign(SpecModel):
             if layout.type == "other" and "existing" not in self.access:
                 what = "expected distribute, replicate or disperse, found 'other', which only access 'existing' has"
                 raise problem(what, "layouts", n, "type")
+            if layout.type == "other" and (layout.options or layout.hot):
+                key = "options" if layout.options else "hot"
+                raise problem("expected none: the suite makes no volume of type 'other'", "layouts", n, key)
         layouts = (math.prod(map(len, (spec.geometry, spec.backing, *spec.options.values()))) for spec in self.layouts)
         workloads = (math.prod(map(len, _axes(self, spec))) for spec in self.workloads)
         # before duplicates are merged and exclusions taken out

@@ -209,6 +209,7 @@ _WORK = {
     "files_per_worker": "files per worker",
     "records": "records per file",
     "runtime": "seconds",
+    "rate": "bytes/s at most",
 }
 
 
@@ -216,13 +217,14 @@ def work_of(cell: Cell | Mapping[str, Any]) -> dict[str, float | None]:
     """What one worker does, in terms of the hardware that a cell or a row of the samples table stands for."""
     facts = {**cell.model_dump(), "scale": cell.model.scale} if isinstance(cell, Cell) else cell
     written, nominal, record = (facts[f"{name}_size_bytes"] for name in ("file", "nominal_file", "record"))
-    runtime = facts.get("runtime_s")
+    runtime, rate = facts.get("runtime_s"), facts.get("rate_bytes_per_s")
     return {
         "file_size": nominal,
         "length": 1.0 if written == nominal else written * facts["scale"] / nominal,
         "files_per_worker": facts["files_per_worker"],
         "records": None if record is None or math.isnan(record) else written / record,
         "runtime": None if runtime is None or math.isnan(runtime) else runtime,
+        "rate": None if rate is None or math.isnan(rate) else rate * facts["scale"],
     }
 
 

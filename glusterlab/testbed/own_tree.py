@@ -9,13 +9,15 @@ from glusterlab.errors import TestbedError
 from glusterlab.testbed.local import run
 
 PROGRAMS = (
-    *("bash", "mount", "mkfs.xfs", "sshd", "ssh", "ip", "awk", "find", "flock", "getent", "setsid", "tar", "timeout"),
+    *("bash", "mount", "umount", "mountpoint", "mkfs.xfs", "sshd", "ssh", "ip", "awk", "find", "flock", "getent"),
+    *("setsid", "tar", "timeout"),
     *("xz", "sar", "getfattr", "gluster", "glusterd", "glusterfs", "mount.glusterfs"),
 )
 """What a host's start, the suite and mounts call there; which tools it lacks is left to `glusterlab check`."""
 
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_LOOK = 'for name; do command -v "$name" >/dev/null || echo "lacks $name"; done; glusterfs --version | head -n 1'
+# a tree may have no /dev/null, and none is made in it
+_LOOK = 'for name; do [ -n "$(command -v "$name")" ] || echo "lacks $name"; done; glusterfs --version | head -n 1'
 
 
 def examine(tree: Path) -> tuple[list[str], str]:
@@ -46,6 +48,8 @@ def examine(tree: Path) -> tuple[list[str], str]:
 
 def _unsafe(tree: Path) -> Iterator[Path]:
     names = ("etc", "usr", "usr/lib", "usr/bin", "usr/sbin", "usr/bin/*", "usr/sbin/*")
+    # where these are no links into /usr
+    names += ("bin", "sbin", "lib", "lib64", "usr/lib64", "bin/*", "sbin/*")
     for path in chain([tree], *map(tree.glob, names)):
         facts = path.lstat()
         if facts.st_uid != 0 or (facts.st_mode & 0o022 and not path.is_symlink()):

@@ -12,7 +12,7 @@ import os
 import struct
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,10 +157,12 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     if chosen is not None:
         # limits are still lifted; an unfrozen XFS counts its time to the next write of metadata anew
         settle(state)
-    by_kind = {
-        kind: {} if chosen is None or (headed and kind != "nvme") else disk_limits(device, chosen)
-        for kind, device in HARDWARE.items()
-    }
+    by_kind: dict[Kind, dict[str, int]] = {}
+    if headed and chosen is not None:
+        # disks' operations follow from their heads, and an NVMe drive has none
+        by_kind = {"nvme": disk_limits(HARDWARE["nvme"], replace(chosen, operations=True))}
+    elif chosen is not None:
+        by_kind = {kind: disk_limits(device, chosen) for kind, device in HARDWARE.items()}
     ahead = read_ahead_bytes(chosen)
     kinds: tuple[Kind, ...] = ("disk", "array", *(("nvme",) if state.options.nvme else ()))
     unwritten = {kind: unwritten_bytes(kind, chosen) for kind in kinds}
@@ -168,7 +170,7 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     late: dict[str, float] = {}
     slowness = {(host, name): times for host, name, times in state.options.slow_disks}
     for disk in state.disks:
-        limits = by_kind[disk.kind]
+        limits = by_kind.get(disk.kind, {})
         times = slowness.get((disk.host, Path(disk.mount_point).name), 1.0)
         if times > 1 and headed and disk.spins:
             late[image_of(disk.host, disk.mount_point)] = slow[f"{disk.host}:{disk.mount_point}"] = times

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
+from glusterlab.spec.cluster import SERVED
 from glusterlab.tools.base import HostCommand, Job, Measurement, Operation, PoolRates
 from glusterlab.tools.fio.command import FIO as _FIO
 from glusterlab.tools.fio.command import Fio, measurement_of
@@ -89,6 +90,8 @@ class Streams(Fio):
         if (found := super().not_runnable(cell, clients)) is not None:
             return found
         rate, runtime, record = cell.rate_bytes_per_s, cell.runtime_s, cell.record_size_bytes
+        if cell.access in SERVED:
+            return f"{cell.access} does not tell bricks to bypass their caches, which then hide the disks"
         if rate is None or runtime is None or record is None:
             return "streams need a rate, such as 4.6 MB/s, and a runtime of each load"
         if rate * runtime < LEAST_CALLS * record:
@@ -115,11 +118,13 @@ class Streams(Fio):
 
     def prepare(self, job: Job) -> list[HostCommand]:
         """Lay out the files of all streams that may be tried, unless they are there."""
-        files = [f"{folder}/fio.data" for _, folder in job.places]
+        files = [f"{folder}/fio.data" for folder in job.folders]
         plain = job.cell.model_copy(update={"operation": "write", "runtime_s": None, "options": ()})
         (found,), (made,) = (job.made_or_checked(files, needs_files) for needs_files in (True, False))
         written = super().command(replace(job, cell=plain))
-        script = f"( {found.script}\n) 2>/dev/null || {{ {made.script} && (\n{written.script}\n) }}"
+        # fio's exit code does not tell of all errors
+        written_and_found = f"(\n{written.script}\n) && (\n{found.script}\n)"
+        script = f"( {found.script}\n) 2>/dev/null || {{ {made.script} && {written_and_found} }}"
         return [replace(found, script=script)]
 
     def command(self, job: Job) -> HostCommand:
@@ -175,6 +180,9 @@ class Streams(Fio):
         held = [name for name, load in loads.items() if load.holds]
         streams = max((loads[name].streams for name in held), default=0)
         name = next((name for name in held if loads[name].streams == streams), min(loads, key=loads.__getitem__))
+        if ONE_LOAD in cell.options:
+            # one load finds no breaking point: it has streams that kept their rate, and others
+            streams = held_of(results[name], cell)
         record = replace(
             results[name].record, tool=self.name, streams_held=streams, valid=not problems, reasons=tuple(problems)
         )
@@ -194,10 +202,15 @@ class Streams(Fio):
         return []
 
 
+def held_of(result: Measurement, cell: Cell) -> int:
+    """How many streams of a probe kept their rate."""
+    rate = HOLDS * (cell.rate_bytes_per_s or math.inf)
+    return sum((worker.throughput_bytes_per_s or 0.0) >= rate for worker in result.workers)
+
+
 def load_of(result: Measurement, cell: Cell) -> Load:
     """Whether the streams of a probe held, by the rates of its workers."""
-    rate = HOLDS * (cell.rate_bytes_per_s or math.inf)
-    held = sum((worker.throughput_bytes_per_s or 0.0) >= rate for worker in result.workers)
+    held = held_of(result, cell)
     return Load(cell.workers, held >= HOLDS * cell.workers)
 
 

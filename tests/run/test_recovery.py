@@ -11,6 +11,7 @@ from glusterlab.hosts.pool import Pool
 from glusterlab.hosts.transport import Outcome
 from glusterlab.reasons import Reason
 from glusterlab.run import recovery
+from glusterlab.run.plan import PlannedSample
 from glusterlab.spec import Cell
 from tests.packed import read_raw
 from tests.run.test_runner import ONE, Bench, invalid
@@ -21,6 +22,18 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     bench = Bench(tmp_path, monkeypatch)
     monkeypatch.setattr(recovery, "HEALTHY_WITHIN_S", 60.0)
     return bench
+
+
+def test_one_access_in_trouble_leaves_the_others_of_its_layout_their_turn(bench: Bench) -> None:
+    bench.run(ONE)
+    lost = bench.samples[0].model_copy(update={"reasons": (Reason(code="access-lost", message="no mount"),)})
+    breaker, cell = recovery.Breaker(), bench.store.cells()[lost.cell_id]
+    nfs = cell.model_copy(update={"access": "nfs3"})
+    assert [breaker.add(lost, recovery.block_of(nfs)) for _ in range(3)] == [False, False, True]
+    assert breaker.left_out == {(cell.layout, "nfs3")}
+    left = [PlannedSample(each, repeat=2, round=2, order=n, warmup=False) for n, each in enumerate((nfs, cell))]
+    assert not breaker.open_everywhere(left, 1, [nfs, cell])
+    assert breaker.open_everywhere(left[:1], 1, [nfs, cell])
 
 
 def first_is_invalid(folder: Path, cell: Cell) -> list[Reason]:

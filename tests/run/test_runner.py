@@ -677,6 +677,7 @@ LOOPS = [{**server, "devices": ["loop42"]} for server in CLUSTER["servers"]]
         ({}, {}, {"tool gluster": "glusterfs 11.1"}, "c1: gluster 10.3 before, 11.1 now"),
         ({}, {"gluster_digest": "1f"}, {"gluster_digest": "2e"}, "c1: gluster_digest 1f before, 2e now"),
         ({}, {}, {"gluster_digest": "2e"}, None),
+        ({}, {"existing": "xfs /dev/sda1 rw"}, {"existing": "ext4 /dev/sdb1 rw"}, "c1: existing xfs /dev/sda1 rw be"),
         ({}, {"memory_bytes": "64000000000"}, {"memory_bytes": "48000000000"}, "c1: memory_bytes 64000000000 before"),
         ({}, {"sysctl vm.swappiness": "60"}, {"sysctl vm.swappiness": "1"}, "c1: vm.swappiness 60 before, 1 now"),
         ({}, {"interface_speed": "10000"}, {"interface_speed": "1000"}, "c1: interface_speed_bytes_per_s 1250000000.0"),

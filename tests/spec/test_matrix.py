@@ -383,6 +383,7 @@ WORK |= {"files_per_worker": 1, "runtime_s": float("nan"), "scale": 200.0}
         ({"files_per_worker": 3}, {"files_per_worker": "1 and 3 files per worker"}),
         ({"record_size_bytes": float("nan")}, {"records": "40 and no stated records per file"}),
         ({"runtime_s": 20.0}, {"runtime": "no stated and 20 seconds"}),
+        ({"rate_bytes_per_s": 161e3}, {"rate": "no stated and "}),
     ],
 )
 def test_equal_work_is_of_equal_files(changed: dict[str, float], expected: dict[str, str]) -> None:
@@ -403,6 +404,8 @@ def test_the_plan_finds_layouts_that_do_unequal_work(write: Write) -> None:
 
 def test_what_an_access_needs_is_told_by_the_plan_and_accesses_are_measured_in_blocks() -> None:
     other = {"name": "own", "type": "other", "geometry": "1", "backing": "anything"}
+    with pytest.raises(ValidationError, match="the suite makes no volume of type 'other'"):
+        Campaign.model_validate(campaign_data(layouts=[{**other, "options": {"a.b": "on"}}], access=["existing"]))
     volume = {"name": "plain", "type": "distribute", "geometry": "1", "backing": "jbod"}
     access = ["native", "smb", "nfs3", "existing"]
     campaign = Campaign.model_validate(campaign_data(layouts=[volume, other], access=access, workers=[1, 2]))

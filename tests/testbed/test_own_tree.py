@@ -51,6 +51,12 @@ def test_nothing_runs_from_a_tree_that_others_can_change(folder: Path, monkeypat
     (problem,), version = own_tree.examine(folder)
     assert ("is not root's, or others can write to it" in problem, version) == (True, "")
     assert program in own_tree._unsafe(folder)
+    # a tree from before /bin became a link
+    shell = folder / "bin/sh"
+    shell.parent.mkdir()
+    shell.touch()
+    shell.chmod(0o777)
+    assert shell in own_tree._unsafe(folder)
     assert "found no usr and etc in it" in own_tree.examine(folder / "usr")[0][0]
 
     def refuse(*_: object, **__: object) -> str:

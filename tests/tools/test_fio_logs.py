@@ -64,6 +64,9 @@ def test_further_columns_and_kinds() -> None:
     assert (slat.latency_mean_s, "submission_latency_mean_s" in slat.details) == (None, True)
     (old,) = read("x_lat.log", "1, 500, 2, 4096\n2000, 700, 2, 4096\n")
     assert (old.operation, old.latency_mean_s, len(old.reasons)) == ("trim", 600e-9, 2)
+    # mean and maximum of windows with one or two I/Os
+    (slow,) = read("x_iops.1.log", "1000, 1, 2, 1, 4096, 0\n2000, 1, 1, 1, 4096, 0\n")
+    assert (slow.operation, slow.record_size_bytes) == ("write", 4096)
     (epoch,) = read("x_iops.1.log", "1790000000000, 1, 0, 512, 0\n1790000002000, 1, 0, 512, 0\n")
     assert (epoch.elapsed_s, epoch.operations_per_s) == (2, 1)
 

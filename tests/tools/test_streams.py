@@ -91,11 +91,25 @@ def test_one_load_is_tried_alone(tmp_path: Path) -> None:
     assert STREAMS.most_probes(cell) == 1 < STREAMS.most_probes(SEARCH)
 
 
+def test_of_one_load_the_streams_that_kept_their_rate_are_counted(folder: Path) -> None:
+    keep(folder, "probe-03-4-streams")
+    (folder / "probe-03-4-streams").rename(folder / "probe-01-4-streams")
+    result = measure(folder, options=(ONE_LOAD,), workers=4)
+    rates = [worker.throughput_bytes_per_s or 0.0 for worker in result.workers]
+    assert (result.problems, result.record.streams_held) == ((), sum(rate >= 0.95 * 1.2e6 for rate in rates))
+    assert 0 < (result.record.streams_held or 0) < 4
+
+
 def test_files_are_laid_out_without_a_rate_and_probed_with_one() -> None:
     job = make_job(SEARCH.model_copy(update={"operation": "mixed"}))
     (laid_out,) = STREAMS.prepare(job)
     assert "--rw=write" in laid_out.script
     assert "--rate" not in laid_out.script
+    # and looked at afterwards, through the mount that prepares
+    assert laid_out.script.count("bytes, found") == 2
+    (twice,) = STREAMS.prepare(make_job(SEARCH, further_mounts=("/mnt/gl/other",)))
+    assert "mkdir -p /mnt/gl/vol/d/w01" in twice.script
+    assert "mkdir -p /mnt/gl/other" not in twice.script
     probe = STREAMS.command(job).script
     for words in ("--rate=120000,1080000", "--rwmixread=10", "--direct=1", "--startdelay=0-55ms", "--runtime=5000ms"):
         assert words in probe
@@ -105,6 +119,7 @@ def test_files_are_laid_out_without_a_rate_and_probed_with_one() -> None:
     ("changed", "words"),
     [
         ({"rate_bytes_per_s": None}, "need a rate"),
+        ({"access": "nfs4"}, "nfs4 does not tell bricks to bypass their caches"),
         ({"runtime_s": 2.0}, "needs 40 calls in the runtime to tell its rate, and makes 37"),
         ({"runtime_s": 9.0}, "the file of a stream needs room for what it moves in the runtime, 10800000 bytes"),
         ({"layout": SEARCH.layout.model_copy(update={"options": ()})}, "performance.strict-o-direct: on and network"),

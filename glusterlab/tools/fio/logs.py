@@ -59,8 +59,11 @@ def read(document: Document) -> Iterator[WorkloadRecord]:
     for number, line in enumerate(document.lines, start=1):
         words = line.rstrip().split(", ")
         if not columns:
-            # with two values the direction is the fourth number, and the third a value
-            columns, at = len(words), 3 if len(words) > 5 and words[2] not in {"0", "1", "2"} else 2
+            # with two values the direction is the fourth number, and the third a value: as a direction it would be at
+            # most 2 in all lines, before blocks larger than a direction
+            rows = [each.split(", ", 5) for each in document.lines if each.count(", ") > 4]
+            both = any(row[2] not in {"0", "1", "2"} or row[3] in {"1", "2"} for row in rows)
+            columns, at = len(words), 3 if len(words) > 5 and both else 2
         if _LINE.fullmatch(line.rstrip()) is None or len(words) != columns or words[at] not in {"0", "1", "2"}:
             form = f"{columns} numbers, of which no. {at + 1} is the direction (0, 1 or 2)"
             raise document.error(f"expected a line of fio's log as the first, with {form}, found {line[:80]!r}", number)
