@@ -137,6 +137,14 @@ class Job:
         options = " ".join(quote(option) for option in (*self.ssh_options, *shared))
         return _SSH_WRAPPER.replace("OPTIONS", options)
 
+    def at_once(self, commands: Sequence[str]) -> HostCommand:
+        """Start scripts on the driver together, and wait for all; it fails with one of those that failed."""
+        starts = [f'{command} & pids="$pids $!"' for command in commands]
+        body = "\n".join(["pids=", *starts, 'failed=0; for pid in $pids; do wait "$pid" || failed=$?; done'])
+        measured = f"sh -c {quote(body + chr(10) + 'exit $failed')}"
+        script = f"cd {quote(self.tool_dir)} || exit 1\n" + self.over_open_connections(measured, always=True)
+        return HostCommand(self.driver.name, script=script, deadline_s=self.deadline_s)
+
     def over_open_connections(self, command: str, *, always: bool = False) -> str:
         """A script that runs a quoted command while `ssh_wrapper` has a connection open to every client.
 

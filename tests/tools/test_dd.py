@@ -6,7 +6,7 @@ import pytest
 
 from glusterlab.errors import ParseError
 from glusterlab.tools import recognise
-from glusterlab.tools.dd import commands
+from glusterlab.tools.dd.report import commands
 from tests.tools.reading import document, messages, runs, workloads
 from tests.tools.reports import DD as GNU
 

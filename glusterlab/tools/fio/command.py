@@ -108,11 +108,8 @@ class Fio(VolumeTool):
         for host, workers in self._files(job).items():
             remote = quote(join(self._arguments(job, workers)))
             report = quote(f"{job.tool_dir}/fio-{host}.json")
-            starts.append(f'{ssh} {quote(host)} {remote} >{report} </dev/null & pids="$pids $!"')
-        body = "\n".join(["pids=", *starts, 'failed=0; for pid in $pids; do wait "$pid" || failed=$?; done'])
-        measured = f"sh -c {quote(body + chr(10) + 'exit $failed')}"
-        script = f"cd {quote(job.tool_dir)} || exit 1\n" + job.over_open_connections(measured, always=True)
-        return HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)
+            starts.append(f"{ssh} {quote(host)} {remote} >{report} </dev/null")
+        return job.at_once(starts)
 
     def outputs(self, job: Job) -> tuple[str, ...]:
         return tuple(f"{job.tool_dir}/fio-{host}.json" for host in self._files(job))

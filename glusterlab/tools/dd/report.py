@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
-from glusterlab.tools.base import Tool
 from glusterlab.tools.document import Document, by_host, number, unwrapped, whole
 from glusterlab.tools.records import (
     Details,
@@ -440,6 +439,3 @@ def _gaps(copy: Copy) -> Iterator[str]:
         yield "more records were read than written, and no command says why"
     if copy.misfit:
         yield "the command that is shown has other sizes"
-
-
-TOOL = Tool(name="dd", recognise=recognise, read=read)

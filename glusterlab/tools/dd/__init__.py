@@ -1,0 +1,5 @@
+"""dd: its command lines and its output."""
+
+from glusterlab.tools.dd.command import DD
+
+__all__ = ["DD"]

@@ -1,0 +1,121 @@
+"""dd and the loop of files as tools that are run: their scripts, executed, and what their workers say."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glusterlab.errors import ParseError
+from glusterlab.tools import volume_tools
+from glusterlab.tools.base import Job, Measurement
+from glusterlab.tools.dd import DD
+from glusterlab.tools.fileloop import FILE_LOOP
+from tests.hosts.shell import bash
+from tests.tools.jobs import make_cell, make_job
+
+DATA = Path(__file__).parents[1] / "data"
+SSH = """#!/bin/bash
+for word; do [ "$word" = -O ] || [ "$word" = -M ] && exit 0; done
+shift
+exec bash -c "$*"
+"""
+"""A stand-in for ssh that runs the command here; connections that are to stay open are none."""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> dict[str, Any]:
+    (tmp_path / "mount").mkdir()
+    (tmp_path / "mount" / ".glusterlab").touch()
+    return {"mount_point": str(tmp_path / "mount"), "dataset_dir": str(tmp_path / "mount/d"), "clients": 2}
+
+
+def executed(job: Job, folder: Path) -> Measurement:
+    """What a job measures here, with the real programs."""
+    tool = volume_tools()[job.cell.tool]
+    wrapper = Path(job.ssh_wrapper)
+    wrapper.parent.mkdir(parents=True, exist_ok=True)
+    wrapper.write_text(SSH)
+    for command in tool.prepare(job):
+        done = bash(command.script)
+        assert done.returncode == 0, done.stderr
+    drops = {"/proc/sys/vm/drop_caches": folder / "drops"}
+    bash(tool.command(job).script, replaced=drops)
+    folder.mkdir(exist_ok=True)
+    for output in tool.outputs(job):
+        shutil.copy(output, folder)
+    return tool.parse(folder, job.cell)
+
+
+def test_dd_reads_in_other_calls_what_it_wrote(tmp_path: Path, place: dict[str, Any]) -> None:
+    size = {"workers": 3, "file_size_bytes": 1 << 20}
+    write = make_cell("dd", "write", record_size_bytes=65536, options=("conv=fsync",), **size)
+    read = make_cell("dd", "read", record_size_bytes=1024, **size)
+    assert DD.dataset(write) == DD.dataset(read)
+    for cell in (write, read):
+        job = make_job(cell, work_dir=str(tmp_path / "work"), **place)
+        result = executed(job, tmp_path / cell.operation)
+        assert (result.problems, result.record.valid) == ((), True)
+        assert [worker.host for worker in result.workers] == ["client01", "client02", "client01"]
+        assert all(0 < worker.details["dd_s"] <= (worker.elapsed_s or 0) + 0.001 for worker in result.workers)
+        assert (result.record.latency_mean_s or 0) > 0
+        assert result.over_the_whole_time(together=False)["throughput_whole_bytes_per_s"]
+    assert "conv=fsync" in (tmp_path / "write" / "dd-w01.txt").read_text()
+    (Path(place["dataset_dir"]) / "w02" / "dd.data").write_bytes(b"short")
+    assert "expected 1048576 bytes, found 5" in bash(DD.prepare(job)[0].script).stderr
+
+
+def test_a_worker_that_copied_less_is_no_result(tmp_path: Path) -> None:
+    shutil.copytree(DATA / "dd" / "workers", tmp_path, dirs_exist_ok=True)
+    cell = make_cell("dd", "write", workers=3)
+    file = tmp_path / "dd-w02.txt"
+    text = file.read_text()
+    for pattern, new, words in (
+        (r"real .*\n", "", "worker 2: expected the shell's time"),
+        (r"worker 2", "worker 3", "worker 2: expected a line that says when it starts"),
+        (r"count=1024", "count=1025", "expected 1025 records, found 1024"),
+    ):
+        file.write_text(re.sub(pattern, new, text))
+        assert words in str(DD.parse(tmp_path, cell).problems)
+    file.unlink()
+    assert "expected 3 workers, found 2" in str(DD.parse(tmp_path, cell).problems)
+    with pytest.raises(ParseError, match=r"dd-w01\.txt, found none"):
+        DD.parse(DATA / "fio", cell)
+
+
+def test_files_are_made_by_time_or_number_and_read_by_all(tmp_path: Path, place: dict[str, Any]) -> None:
+    size = {"workers": 3, "file_size_bytes": 8192, "record_size_bytes": 4096, "files_per_worker": 4}
+    made = make_cell("file-loop", "create", runtime_s=None, options=("--no-sync",), **size)
+    timed = made.model_copy(update={"runtime_s": 2.0})
+    read = timed.model_copy(update={"operation": "read"})
+    assert FILE_LOOP.dataset(made) == FILE_LOOP.dataset(read) != FILE_LOOP.dataset(timed)
+    assert "for a runtime" in (FILE_LOOP.not_runnable(read.model_copy(update={"runtime_s": None}), 2) or "")
+    jobs = [make_job(cell, work_dir=str(tmp_path / "work"), **place) for cell in (timed, made, read)]
+    by_time, by_number, whole = (executed(job, tmp_path / str(n)) for n, job in enumerate(jobs))
+    assert (by_time.problems, by_number.problems, whole.problems) == ((), (), ())
+    assert (by_number.record.files, [worker.files for worker in by_number.workers]) == (12, [4, 4, 4])
+    assert by_time.record.files_per_s == (by_time.record.files or 0) / 2.0
+    assert (tmp_path / "2" / "drops").exists() or (whole.record.files or 0) > 12
+    lists = [(tmp_path / f"work/run-file-loop/list-w{n:02d}").read_text().splitlines() for n in (1, 2)]
+    assert (sorted(lists[0]) == sorted(lists[1]), lists[0] == lists[1], len(lists[0])) == (True, False, 12)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("0 failed", "2 failed", "worker 2: 2 of"),
+        ("0 wrong", "1 wrong", "worker 2: 1 files have another size"),
+        ("318 files", "0 files", "worker 2: no file was done"),
+        ("to 1795647836", "to 1795647834", "worker 2: expected 2.0 s, found"),
+    ],
+)
+def test_a_loop_that_did_not_do_its_work_is_no_result(tmp_path: Path, old: str, new: str, words: str) -> None:
+    shutil.copytree(DATA / "file-loop" / "create", tmp_path, dirs_exist_ok=True)
+    file = tmp_path / "loop-w02.txt"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+    assert words in str(FILE_LOOP.parse(tmp_path, make_cell("file-loop", "create")).problems)
+    file.write_text("bash: cut off\n")
+    with pytest.raises(ParseError, match="worker 2, found 'bash: cut off'"):
+        FILE_LOOP.parse(tmp_path, make_cell("file-loop", "create"))
