@@ -59,6 +59,14 @@ def up(
             "scaled, too. May be given again.",
         ),
     ] = None,
+    hardware: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "A cluster file whose disks, arrays and links the testbed stands for, in place of the guide's.",
+            parser=local_path,
+        ),
+    ] = None,
     slow_disk: Annotated[
         list[str] | None,
         option(
@@ -106,6 +114,7 @@ def up(
     json: JsonOption = False,
 ) -> None:
     """Start a pool and write its cluster.yaml, ssh_config and keys. The first start makes the hosts' system."""
+    from glusterlab.spec import load_cluster
     from glusterlab.testbed.lifecycle import instructions
     from glusterlab.testbed.lifecycle import up as start
     from glusterlab.testbed.options import TestbedOptions, parse_model, parse_slow_disk
@@ -137,6 +146,7 @@ def up(
         disk_size_bytes=disk_size_bytes,
         memory_backed=memory,
         mirror=mirror,
+        hardware=None if hardware is None else load_cluster(hardware).hardware.model_dump(mode="json"),
     )
     state = start(options, steps())
     if json:

@@ -23,7 +23,7 @@ Kind = Literal["value", "ratio", "ordering", "equality", "arithmetic", "fact"]
 number that follows from others of the study, or something that no benchmark measures (a part, a setting, a rule)."""
 
 RELATIONS: Mapping[Kind, tuple[str, ...]] = {
-    "value": ("equals", "about"),
+    "value": ("equals", "about", "between"),
     "ratio": ("equals", "nearly", "over", "up to", "between", "about"),
     "ordering": ("more", "slightly more", "notably more", "far more", "no less", "no more"),
     "equality": ("same", "similar"),

@@ -23,9 +23,12 @@ Prefix = Annotated[str, Field(pattern=f"^({PREFIX_FORM})$", max_length=30)]
 
 
 class StudyLayout(SpecModel):
-    """A layout of a study, by what it is and not by what a campaign calls it; without a geometry it has any."""
+    """A layout of a study, by what it is and not by what a campaign calls it; without a geometry it has any.
 
-    type: Literal["distribute", "replicate", "disperse"]
+    Of type ``other``, as of access ``existing``, its `kind` is the backing's label.
+    """
+
+    type: Literal["distribute", "replicate", "disperse", "other"]
     geometry: Annotated[str, Field(pattern=r"^[0-9][0-9x()+]*$", max_length=30)] | None = None
     kind: Annotated[str, Field(pattern=NAME_FORM, max_length=30, description="of the backing, such as raid6 or jbod")]
     server_model: Name | None = None

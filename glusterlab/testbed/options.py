@@ -8,9 +8,12 @@ that three requests cost one random write: `ARRAY_WRITE_OPERATIONS`. runbooks/te
 
 import ipaddress
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from glusterlab.errors import UsageError
+from glusterlab.spec.cluster import Hardware
 
 RELEASES = {"bullseye": "9.2", "bookworm": "10.3", "trixie": "11.1"}
 """Debian releases that hosts can be made from, with the GlusterFS that each brings."""
@@ -116,7 +119,8 @@ _OPTION_OF = {"large-file": "--scale", "medium-file": "--medium-file-scale", "sm
 class TestbedOptions:
     """Options of ``glusterlab testbed up``; the defaults are the guide's standard cluster.
 
-    `tree`: a host's file system that the user made, in the place of that of a Debian release.
+    `tree`: a host's file system that the user made, in the place of that of a Debian release. `hardware`: that of a
+    cluster file, as JSON, in the place of the guide's; its disks are as many as an array has.
     """
 
     __test__ = False
@@ -140,6 +144,7 @@ class TestbedOptions:
     disk_size_bytes: int = 4 << 30
     memory_backed: bool = False
     mirror: str | None = None
+    hardware: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         # a state file has lists where the options have tuples
@@ -164,6 +169,7 @@ class TestbedOptions:
             raise UsageError(f"--tree {self.tree}: expected an absolute path without ':', ',' and '\\'")
         self._check_scales()
         self._check_slow_disks()
+        self._check_hardware()
         if self.disk_size_bytes < 512 << 20:
             raise UsageError("--disk-size: XFS with GlusterFS needs at least 512 MiB")
         try:
@@ -198,6 +204,55 @@ class TestbedOptions:
                 raise UsageError(f"--slow-disk {host}:{disk}: expected one of {known}")
             if not 1 <= times <= 1000:
                 raise UsageError(f"--slow-disk {host}:{disk}={times:g}: expected 1 to 1000 times slower than its like")
+
+    def _check_hardware(self) -> None:
+        if self.hardware is None:
+            return
+        if self.heads:
+            raise UsageError("--hardware and --heads: expected one of them, heads are those of the guide's drive")
+        for option, kind, count in (("--arrays", "array", self.arrays), ("--nvme", "nvme", self.nvme)):
+            if count and kind not in self.devices:
+                raise UsageError(f"{option} {count}: the hardware states no {kind}_read and {kind}_write: expected 0")
+
+    @property
+    def _stated(self) -> Hardware | None:
+        return None if self.hardware is None else Hardware.model_validate(self.hardware)
+
+    @property
+    def devices(self) -> Mapping[str, Device]:
+        """What brick devices do at full size, by kind; of an array with parity a write costs three requests of six."""
+        if (stated := self._stated) is None:
+            return HARDWARE
+        each = stated.disk_operations or DISK_OPERATIONS
+        found = {"disk": Device(stated.disk_read, stated.disk_write, each, each)}
+        if stated.array_read and stated.array_write:
+            all_disks = each * stated.disks_per_server
+            found["array"] = Device(stated.array_read, stated.array_write, all_disks, all_disks / 2)
+        if stated.nvme_read and stated.nvme_write:
+            rates = {"read_bytes_per_s": stated.nvme_read, "write_bytes_per_s": stated.nvme_write}
+            found["nvme"] = replace(HARDWARE["nvme"], **rates)
+        return found
+
+    @property
+    def links(self) -> Mapping[str, float]:
+        """Rates of hosts' links at full size, by role, in bytes per second."""
+        if (stated := self._stated) is None:
+            return LINKS_BYTES_PER_S
+        return {"server": stated.server_link, "client": stated.client_link}
+
+    @property
+    def array_disks(self) -> int:
+        """The disks of an array, and of a standard server."""
+        return ARRAY_DISKS if (stated := self._stated) is None else stated.disks_per_server
+
+    @property
+    def server_models(self) -> Mapping[str, Mapping[str, Any]]:
+        """What its servers stand for, as ``server_models`` has them: of stated hardware with its disks, and twice them."""
+        if (stated := self._stated) is None:
+            return SERVER_MODELS
+        known = stated.model_dump(exclude_none=True, include={"disk_model", "cpu_model", "raid_controller"})
+        known["model"] = stated.server_model or "not stated"
+        return {name: {**known, "disks": n * self.array_disks} for n, name in enumerate(SERVER_MODELS, start=1)}
 
     @property
     def models(self) -> dict[str, Model]:

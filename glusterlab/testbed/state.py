@@ -13,12 +13,8 @@ import platformdirs
 from glusterlab.errors import TestbedError
 from glusterlab.testbed.disks import Disk, mount_points
 from glusterlab.testbed.options import (
-    ARRAY_DISKS,
-    HARDWARE,
-    LINKS_BYTES_PER_S,
     NVME_MODEL,
     RELEASES,
-    SERVER_MODELS,
     TestbedOptions,
 )
 
@@ -107,22 +103,22 @@ class State:
             raise TestbedError(f"{what}: 'glusterlab testbed down' removes what is left") from error
 
 
-def _backings(disks: list[str], arrays: list[str], nvme: list[str]) -> dict[str, Any]:
+def _backings(disks: list[str], arrays: list[str], nvme: list[str], array_disks: int) -> dict[str, Any]:
     """A server with more disks than a standard one has two sets: the first disks stand for it, all for a dense one."""
 
     def backing(kind: str, bricks: list[str], disks_per_brick: int) -> dict[str, Any]:
-        model = "standard" if len(bricks) * disks_per_brick <= ARRAY_DISKS else "dense"
+        model = "standard" if len(bricks) * disks_per_brick <= array_disks else "dense"
         return {"kind": kind, "bricks": bricks, "disks_per_brick": disks_per_brick, "server_model": model}
 
     backings = {}
     if disks:
-        backings["jbod"] = backing("jbod", disks[:ARRAY_DISKS], 1)
+        backings["jbod"] = backing("jbod", disks[:array_disks], 1)
     if arrays:
-        backings["raid6"] = backing("raid6", arrays[:1], ARRAY_DISKS)
-    if len(disks) > ARRAY_DISKS:
+        backings["raid6"] = backing("raid6", arrays[:1], array_disks)
+    if len(disks) > array_disks:
         backings["jbod-dense"] = backing("jbod", disks, 1)
     if len(arrays) > 1:
-        backings["raid6-dense"] = backing("raid6", arrays, ARRAY_DISKS)
+        backings["raid6-dense"] = backing("raid6", arrays, array_disks)
     if nvme:
         # of whichever server: what it is beside its data disks
         backings["nvme"] = {"kind": "nvme", "bricks": nvme, "disks_per_brick": 1}
@@ -136,8 +132,8 @@ def cluster_specification(state: State) -> dict[str, Any]:
     """The testbed as the content of a cluster.yaml."""
     options = state.options
     points = mount_points(options)
-    backings = _backings(points["disk"], points["array"], points["nvme"])
-    kinds = {kind: device for kind, device in HARDWARE.items() if kind != "nvme" or options.nvme}
+    backings = _backings(points["disk"], points["array"], points["nvme"], options.array_disks)
+    kinds = {kind: device for kind, device in options.devices.items() if kind != "nvme" or options.nvme}
     drives = {"nvme": f"{options.nvme} x {NVME_MODEL}"} if options.nvme else {}
     hosts = [{"name": host, "address": options.address(host), "interface": "eth0"} for host in options.host_names]
     own = f"; the first {options.kernel_clients} clients have a kernel of their own (User-Mode Linux)"
@@ -151,13 +147,13 @@ def cluster_specification(state: State) -> dict[str, Any]:
         "servers": [{**host, "devices": devices[host["name"]]} for host in hosts if host["name"] in devices],
         "clients": [host for host in hosts if host["name"] not in devices],
         "hardware": {
-            "disks_per_server": options.disks or options.arrays * ARRAY_DISKS,
+            "disks_per_server": options.disks or options.arrays * options.array_disks,
             **{f"{kind}_read": f"{device.read_bytes_per_s / 1e6:g} MB/s" for kind, device in kinds.items()},
             **{f"{kind}_write": f"{device.write_bytes_per_s / 1e6:g} MB/s" for kind, device in kinds.items()},
-            **{f"{role}_link": f"{rate * 8 / 1e9:g} Gbit/s" for role, rate in LINKS_BYTES_PER_S.items()},
+            **{f"{role}_link": f"{rate * 8 / 1e9:g} Gbit/s" for role, rate in options.links.items()},
         },
         "server_models": {
-            name: SERVER_MODELS[name] | drives
+            name: {**options.server_models[name], **drives}
             for name in dict.fromkeys(b["server_model"] for b in backings.values() if "server_model" in b)
         },
         "backings": backings,

@@ -24,8 +24,6 @@ from glusterlab.testbed.local import run, write_value
 from glusterlab.testbed.options import (
     ARRAY_DISKS,
     DIRTY_SHARE,
-    HARDWARE,
-    LINKS_BYTES_PER_S,
     SERVER_MEMORY_BYTES,
     Device,
     Model,
@@ -160,9 +158,9 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     by_kind: dict[Kind, dict[str, int]] = {}
     if headed and chosen is not None:
         # disks' operations follow from their heads, and an NVMe drive has none
-        by_kind = {"nvme": disk_limits(HARDWARE["nvme"], replace(chosen, operations=True))}
+        by_kind = {"nvme": disk_limits(state.options.devices["nvme"], replace(chosen, operations=True))}
     elif chosen is not None:
-        by_kind = {kind: disk_limits(device, chosen) for kind, device in HARDWARE.items()}
+        by_kind = {kind: disk_limits(device, chosen) for kind, device in state.options.devices.items()}
     ahead = read_ahead_bytes(chosen)
     kinds: tuple[Kind, ...] = ("disk", "array", *(("nvme",) if state.options.nvme else ()))
     unwritten = {kind: unwritten_bytes(kind, chosen) for kind in kinds}
@@ -187,7 +185,7 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         # what the heads did is read when they are lifted: it belongs to the sample that ends
         served = headserver.served(images) if chosen is None else {}
         headserver.control(images, chosen.scale if chosen is not None and headed else None, late)
-    links = {role: None if chosen is None else round(rate / chosen.scale) for role, rate in LINKS_BYTES_PER_S.items()}
+    links = {role: None if chosen is None else round(rate / chosen.scale) for role, rate in state.options.links.items()}
     _limit_links(state, links)
     by_blkio = "cgroup v2 io.max" if cgroups.is_v2() else "cgroup v1 blkio.throttle"
     return {

@@ -94,6 +94,30 @@ def test_cluster_file_is_one_that_the_suite_reads(tmp_path: Path) -> None:
     assert cluster.scale_model("small-file").operations
 
 
+def test_a_testbed_stands_for_the_hardware_of_a_cluster_file(tmp_path: Path) -> None:
+    stated = {"disks_per_server": 6, "disk_read": "150 MB/s", "disk_write": "140 MB/s", "disk_operations": 140}
+    stated |= {"server_link": "10 Gbit/s", "client_link": "1 Gbit/s", "server_model": "R710"}
+    arrays = {"array_read": "700 MB/s", "array_write": "600 MB/s"}
+    made = _state(tmp_path, disks=12, arrays=1, hardware=stated | arrays)
+    made.save()
+    assert state.State.load(tmp_path) == made
+    cluster = Cluster.model_validate(state.cluster_specification(made))
+    assert (cluster.hardware.disk_write, cluster.hardware.array_read) == (140e6, 700e6)
+    assert (cluster.hardware.server_link, cluster.hardware.client_link) == (1.25e9, 1.25e8)
+    assert {name: len(cluster.backing(name).bricks) for name in ("jbod", "jbod-dense", "raid6")} == {
+        "jbod": 6,
+        "jbod-dense": 12,
+        "raid6": 1,
+    }
+    assert (cluster.server_models["standard"].model, cluster.server_models["dense"].disks) == ("R710", 12)
+    limits = throttle.disk_limits(made.options.devices["array"], Model(20, operations=True))
+    assert limits == {"rbps": 35_000_000, "wbps": 30_000_000, "riops": 42, "wiops": 21}
+    with pytest.raises(UsageError, match="states no array_read and array_write"):
+        TestbedOptions(hardware=stated)
+    with pytest.raises(UsageError, match="--hardware and --heads"):
+        TestbedOptions(hardware=stated, arrays=0, heads=("small-file",))
+
+
 def test_nvme_drives_are_beside_the_disks_and_never_behind_heads(tmp_path: Path) -> None:
     made = _state(tmp_path, arrays=1, disks=0, nvme=1, heads=("small-file",), slow_disks=(("server01", "n01", 2.0),))
     cluster = Cluster.model_validate(state.cluster_specification(made))

@@ -85,7 +85,8 @@ def band_of(claim: Claim) -> Band:
     relation, published = claim.published.relation, claim.published.value
     tolerance, wide = claim.tolerance or TOLERANCE, claim.tolerance or WIDE_TOLERANCE
     if claim.kind in ("value", "ratio") and isinstance(published, float):
-        ratio, high = published if claim.kind == "ratio" else 1.0, claim.published.high or math.inf
+        unit = 1.0 if claim.kind == "ratio" else published
+        ratio, high = published / unit, (claim.published.high or math.inf) / unit
         bounds = {
             "equals": (ratio / tolerance, ratio * tolerance),
             "up to": (ratio / tolerance, ratio * tolerance),

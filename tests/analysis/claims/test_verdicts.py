@@ -66,6 +66,8 @@ def test_words_in_numbers(kind: str, relation: str, value: float | None, low: fl
 
 
 def test_a_range_is_taken_as_it_is_and_a_claim_may_have_its_own_tolerance() -> None:
+    band = band_of(claim("value", "between", 20.0, high=50.0))
+    assert (band.low, band.high) == (1.0, 2.5)
     band = band_of(claim("ratio", "between", 1.3, high=1.5))
     assert (band.low, band.high) == (1.3, 1.5)
     assert band_of(claim("equality", "same", tolerance=1.5)).high == 1.5
