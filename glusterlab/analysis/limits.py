@@ -182,7 +182,7 @@ def _bounds(
         operation,
         host,
         servers=len(cluster.servers),
-        clients=len(cluster.clients),
+        clients=(cell.clients if cell is not None else None) or len(cluster.clients),
         bricks_per_server=len(backing.bricks),
         workers=workers,
         files_at_once=1 if one_at_a_time else int(row["files_per_worker"]),

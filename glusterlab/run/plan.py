@@ -193,8 +193,16 @@ def _why_not(cell: Cell, cluster: Cluster | None, ready: Collection[str]) -> str
         (None if cell.tool in ready else tool.not_ready(cluster))
         or (None if cell.access == "existing" else layout_problem(cell.layout, cluster))
         or _model_problem(cell, cluster)
-        or tool.not_runnable(cell, len(cluster.clients))
+        or _clients_problem(cell, cluster)
+        or tool.not_runnable(cell, cell.clients or len(cluster.clients))
     )
+
+
+def _clients_problem(cell: Cell, cluster: Cluster) -> str | None:
+    there = len(cluster.clients)
+    if cell.clients is not None and cell.clients > there:
+        return f"it needs {cell.clients} clients, and the cluster has {there}"
+    return None
 
 
 def _access_problem(cell: Cell, tool: VolumeTool, cluster: Cluster | None) -> str | None:
@@ -213,9 +221,10 @@ def _access_problem(cell: Cell, tool: VolumeTool, cluster: Cluster | None) -> st
         return f"access 'existing' and layout type 'other' go together, found {cell.access} and {cell.layout.type}"
     if cluster is None:
         return None
-    if cell.workers < cell.mounts * len(cluster.clients) and cell.mounts > 1:
-        there = f"{cell.mounts} mounts on each of {len(cluster.clients)} clients"
-        return f"{there} need {cell.mounts * len(cluster.clients)} workers at least, and the cell has {cell.workers}"
+    clients = cell.clients or len(cluster.clients)
+    if cell.workers < cell.mounts * clients and cell.mounts > 1:
+        there = f"{cell.mounts} mounts on each of {clients} clients"
+        return f"{there} need {cell.mounts * clients} workers at least, and the cell has {cell.workers}"
     if cell.access == "existing" and cluster.existing is None:
         return f"{cluster.name} names no directory for access 'existing': set 'existing: {{path: ...}}' in its file"
     return None
@@ -342,7 +351,7 @@ def _estimate_cell(cell: Cell, cluster: Cluster) -> CellEstimate:
     hardware, layout = cluster.hardware, cell.layout
     backing = cluster.backings.get(layout.backing)
     writes = not _needs_files(cell)
-    slowest = min(cell.workers, len(cluster.clients)) * hardware.client_link
+    slowest = min(cell.workers, cell.clients or len(cluster.clients)) * hardware.client_link
     if backing is not None:
         slowest = min(
             slowest,

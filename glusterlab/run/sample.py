@@ -140,7 +140,7 @@ class SampleRun:
         cluster = self.site.cluster
         return Job(
             cell=cell,
-            clients=cluster.clients,
+            clients=cluster.clients[: cell.clients],
             mount_point=self.volume.mount_point,
             # a directory for each round: files are placed by path, and one placement tells nothing of the spread
             dataset_dir=f"{self.volume.dataset_root}/{self._workload.dataset(self.cell)}-r{self.writer.round}",

@@ -146,6 +146,9 @@ class WorkloadSpec(SpecModel):
     mounts: Axis[Mounts] | None = Field(
         default=None, description="mounts of the volume on each client, over which its workers are spread: 1 by default"
     )
+    clients: Axis[Count] | None = Field(
+        default=None, description="how many of the cluster's clients workers run on, the first ones: all by default"
+    )
     rate: Axis[Rate] | None = Field(
         default=None, description="of each stream, as it is run here: a scaled one stands for rate x scale"
     )
@@ -176,6 +179,7 @@ class Where(SpecModel):
     files_per_worker: Axis[Count] | None = None
     workers: Axis[Count] | None = None
     mounts: Axis[Mounts] | None = None
+    clients: Axis[Count] | None = None
     model: Axis[Label] | None = None
 
     @model_validator(mode="after")
@@ -396,6 +400,7 @@ def _axes(campaign: Campaign, spec: WorkloadSpec) -> tuple[tuple[Any, ...], ...]
         spec.runtime or (None,),
         spec.mounts or (1,),
         spec.rate or (None,),
+        spec.clients or (None,),
     )
 
 
@@ -428,7 +433,7 @@ def _cells(campaign: Campaign, layout: Layout, spec: WorkloadSpec, cluster: Clus
     for access, tool, operation, (size, stands_for), record, files, model, workers, *more in itertools.product(
         *_axes(campaign, spec)
     ):
-        runtime, mounts, rate = more
+        runtime, mounts, rate, clients = more
         yield Cell(
             layout=layout,
             access=access,
@@ -444,6 +449,7 @@ def _cells(campaign: Campaign, layout: Layout, spec: WorkloadSpec, cluster: Clus
             runtime_s=runtime,
             mounts=mounts,
             rate_bytes_per_s=rate,
+            clients=clients,
         )
 
 
@@ -468,6 +474,7 @@ def matches(where: Where, family: str, cell: Cell) -> bool:
         "files_per_worker": {cell.files_per_worker},
         "workers": {cell.workers},
         "mounts": {cell.mounts},
+        "clients": {cell.clients},
         "model": {cell.model.name},
     }
     return all(wanted is None or values[key] & set(wanted) for key, wanted in where)

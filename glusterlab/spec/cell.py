@@ -31,6 +31,7 @@ _LATER: dict[str, Any] = {
     "runtime_s": None,
     "mounts": 1,
     "rate_bytes_per_s": None,
+    "clients": None,
 }
 """Fields that came later, with the value of a cell that has the id that it had before."""
 
@@ -136,7 +137,8 @@ class Cell(SpecModel):
     `file_size_bytes` as it is written, `nominal_file_size_bytes` what a scaled file stands for; workers over all
     clients; a record size of None leaves it to the tool; without `runtime_s` it ends when the files are done; `mounts`
     of the volume on each client, over which workers are spread, whichever mount the files were made through.
-    `rate_bytes_per_s` is of each worker, as it is run; None where each is as fast as it can.
+    `rate_bytes_per_s` is of each worker, as it is run; None where each is as fast as it can. Workers run on the first
+    `clients` of the cluster; None for all.
     """
 
     layout: Layout
@@ -153,6 +155,7 @@ class Cell(SpecModel):
     runtime_s: Annotated[float, Field(gt=0)] | None = None
     mounts: Mounts = 1
     rate_bytes_per_s: Annotated[float, Field(gt=0)] | None = None
+    clients: Count | None = None
 
     @model_serializer(mode="wrap")
     def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -166,7 +169,9 @@ class Cell(SpecModel):
         size = format_size(self.nominal_file_size_bytes).replace(" ", "").lower()
         hot = [f"hot-{tier.geometry}-{tier.backing}" for tier in self.layout.tiers[1:]]
         parts = [self.tool, self.operation, size, self.layout.type, geometry, self.layout.backing, *hot, self.access]
-        return "-".join([*parts, f"w{self.workers}", *([f"m{self.mounts}"] if self.mounts > 1 else [])])
+        some = [f"m{self.mounts}"] if self.mounts > 1 else []
+        some += [f"c{self.clients}"] if self.clients else []
+        return "-".join([*parts, f"w{self.workers}", *some])
 
     @property
     def id(self) -> str:

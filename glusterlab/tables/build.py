@@ -425,7 +425,7 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         "heads": cell.model.heads,
         "disks": sample.disks,
         "servers": len(sample.servers),
-        "clients": len(sample.clients),
+        "clients": cell.clients or len(sample.clients),
         "tool_version": "",
         "start_s": None if sample.window is None else sample.window.start,
         "end_s": None if sample.window is None else sample.window.end,

@@ -57,7 +57,7 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
         "promoted_files": ("float64", "moved to the hot tier while the sample was made; NaN without one"),
         "demoted_files": ("float64", "moved to the cold tier in that time; NaN without one"),
         "servers": ("int64", "hosts; 0 where an import does not know"),
-        "clients": ("int64", "hosts; 0 where an import does not know"),
+        "clients": ("int64", "hosts on which workers may run; 0 where an import does not know"),
         "gluster_version": ("str", "of the servers; several are separated by ', '"),
         "tool_version": ("str", "empty where there is no result"),
         "start_s": ("float64", "epoch seconds of the command's start, on the controller; NaN for an import"),

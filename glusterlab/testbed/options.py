@@ -247,7 +247,7 @@ class TestbedOptions:
 
     @property
     def server_models(self) -> Mapping[str, Mapping[str, Any]]:
-        """What its servers stand for, as ``server_models`` has them: of stated hardware with its disks, and twice them."""
+        """What its servers stand for, as ``server_models`` has it; of stated hardware with its disks and twice them."""
         if (stated := self._stated) is None:
             return SERVER_MODELS
         known = stated.model_dump(exclude_none=True, include={"disk_model", "cpu_model", "raid_controller"})

@@ -724,6 +724,14 @@ def test_real_hosts_do_not_move(bench: Bench) -> None:
         bench.run(campaign, moved=True)
 
 
+def test_workers_run_on_the_clients_that_the_cell_names(bench: Bench) -> None:
+    some = [{**each, "clients": 1} for each in CAMPAIGN["workloads"]]
+    bench.run(changed(layouts=[PLAIN], workers=[2], workloads=some))
+    (placed,) = {text for _, text in bench.transport.calls if "run-iozone/clients" in text and "printf %s" in text}
+    assert ("c1 /" in placed, "c2 /" in placed) == (True, False)
+    assert {sample.clients for sample in bench.samples} == {("c1", "c2")}
+
+
 def test_cells_that_cannot_be_run_here_are_counted_and_named(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GLUSTERLAB_SMALLFILE", raising=False)
     small = {"tool": "smallfile", "operations": ["create", "read"], "file_size": "32 KiB", "files_per_worker": 10}

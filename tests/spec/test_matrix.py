@@ -216,6 +216,22 @@ def test_a_matrix_without_bound_is_refused(write: Write) -> None:
         load_campaign(write("campaign.yaml", CAMPAIGN, {"workers: [2, 4]": f"workers: [{many}]"}))
 
 
+def test_workers_may_run_on_some_of_the_clients(write: Write, cluster: Cluster) -> None:
+    before = {cell.id for cell, *_ in expand(load_campaign(write("campaign.yaml", CAMPAIGN)), cluster)}
+    added = {
+        "512 KiB": "512 KiB\n    clients: [1, 9]",
+        "reason: too slow}": "reason: x}\n  - {where: {clients: 9}, reason: y}",
+    }
+    campaign = load_campaign(write("campaign.yaml", CAMPAIGN, added))
+    found = [each for each in expand(campaign, cluster) if each.cell.clients is not None]
+    assert {(each.cell.clients, each.exclusion) for each in found} == {(1, None), (9, "y")}
+    assert not {each.cell.id for each in found} & before
+    assert all(each.cell.slug.endswith(f"-c{each.cell.clients}") for each in found)
+    unbounded = campaign.model_copy(update={"exclude": ()})
+    reasons = {cell.clients: why for cell, why in build_plan(unbounded, cluster, ready=volume_tools()).not_runnable}
+    assert reasons[9] == f"it needs 9 clients, and the cluster has {len(cluster.clients)}"
+
+
 def test_mounts_are_an_axis_that_leaves_other_cells_and_the_files_as_they_are(write: Write, cluster: Cluster) -> None:
     change = {
         "512 KiB": "512 KiB\n    mounts: [1, 2]",
