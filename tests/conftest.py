@@ -66,6 +66,7 @@ def build_samples(
                 "operations_limited": tool == "smallfile",
                 "heads": False,
                 "mounts": 1,
+                "caches": "cold",
                 "clients": 12,
                 "disks": 72,
                 "gluster_version": "10.3",

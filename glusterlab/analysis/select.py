@@ -85,6 +85,7 @@ _VARIANTS: Mapping[str, Callable[[Any], str]] = {
     "files_per_worker": lambda count: f"{int(count)} files per worker",
     "scale": "1:{:g}".format,
     "mounts": lambda count: f"{count} mount{'s' if count > 1 else ''} per client",
+    "caches": "{} caches".format,
     "clients": lambda count: f"{count} client{'s' if count > 1 else ''}",
     "heads": lambda heads: "disks with heads" if heads else "disks without heads",
 }
@@ -101,7 +102,7 @@ def with_series(samples: pd.DataFrame) -> pd.DataFrame:
     point = ["series", "tool", "operation", "nominal_file_size_bytes", "workers"]
     # the scale before the sizes, which follow from it
     sizes = ("record_size_bytes", "files_per_worker", "file_size_bytes")
-    for column in ("backing", "layout", "access", "mounts", "clients", "scale", "heads", *sizes, "cell_id"):
+    for column in ("backing", "layout", "access", "mounts", "caches", "clients", "scale", "heads", *sizes, "cell_id"):
         if table.empty or table.groupby(point, observed=True)["cell_id"].nunique().max() == 1:
             break
         mixed = table.groupby(point, observed=True)[column].transform(lambda values: values.nunique(dropna=False)) > 1

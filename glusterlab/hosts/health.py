@@ -22,7 +22,7 @@ from glusterlab.store.records import BrickConnection, BrickHealth, DropCaches, H
 if TYPE_CHECKING:
     from glusterlab.hosts.gluster import Volume
     from glusterlab.hosts.pool import CommandResult, Pool, Results
-    from glusterlab.spec.cell import Layout
+    from glusterlab.spec.cell import Caches, Layout
     from glusterlab.spec.cluster import Cluster, Host
 
 SETTLE_S = 6  # that entries of writes which have just ended are given to leave the index of pending heals
@@ -268,13 +268,19 @@ def read_outputs(part: script.Part, host: str) -> dict[str, bytes]:
 
 
 def health_reasons(
-    health: Health, moment: Moment, servers: Sequence[str], clients: Sequence[str], layout: Layout | None
+    health: Health,
+    moment: Moment,
+    servers: Sequence[str],
+    clients: Sequence[str],
+    layout: Layout | None,
+    *,
+    caches: Caches = "cold",
 ) -> list[Reason]:
     """What is wrong with the pool at one moment; a `layout` of None is that of a baseline, which needs no pool."""
     hosts = (*servers, *clients)
     found = (*_unhealthy_pool(health, servers, layout), *_unhealthy_hosts(health, hosts), *_full(health))
     reasons = [Reason(code=code, message=f"{what} {moment} the workload", host=host) for code, what, host in found]
-    for host in hosts if moment == "before" else ():
+    for host in hosts if moment == "before" and caches == "cold" else ():
         # caches are judged before only; writing 3 raises drop_pagecache and drop_slab by one each
         drop = health.drop_caches.get(host)
         if drop is None or drop.after - drop.before < 2:

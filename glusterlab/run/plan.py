@@ -184,6 +184,9 @@ def _why_not(cell: Cell, cluster: Cluster | None, ready: Collection[str]) -> str
         return refused[1]
     if cell.runtime_s is not None and not tool.takes_runtime:
         return f"{cell.tool} ends when its files are done: leave 'runtime' out"
+    operation = tool.by_operation[cell.operation]
+    if cell.caches == "hot" and (not operation.needs_files or operation.spends):
+        return f"{cell.operation} has no files that a first pass could read: caches are cold"
     if cell.rate_bytes_per_s is not None and not tool.takes_rate:
         return f"{cell.tool} keeps to no rate: leave 'rate' out"
     found = _access_problem(cell, tool, cluster)

@@ -171,6 +171,10 @@ class SampleRun:
         ):
             self.site.progress.phase("prepare: files move between the tiers")
             gluster.wait_for_files(self.site.pool, self.volume, within_s=_MOVED_WITHIN_S)
+        if self.cell.caches == "hot":
+            self.site.progress.phase("prepare: a first pass fills the caches")
+            self._run_steps([self._workload.command(self._job(self.cell))])
+            self._make_ready(self.cell)
 
     def _have_files(self) -> None:
         try:
@@ -229,7 +233,7 @@ class SampleRun:
             self.site.pool.run_on(step.host, command)
 
     def _before(self) -> None:
-        cluster = self.site.cluster
+        cluster, caches = self.site.cluster, self.cell.caches
         seconds = runnable()[self.cell.tool].most_probes(self.cell) * self.site.campaign.deadline + _TELEMETRY_MARGIN_S
         interval = int(cluster.telemetry.interval)
         count = math.ceil(seconds / interval)
@@ -238,8 +242,8 @@ class SampleRun:
             host.name: ([guard], [sar.start_command(host, interval, count, self._sar_file).shell])
             for host in cluster.hosts
         }
-        found = self._probe("before", extras, drop=True)
-        reasons = health_reasons(found.health, "before", *_names(cluster), volume_of(self.cell))
+        found = self._probe("before", extras, drop=caches == "cold")
+        reasons = health_reasons(found.health, "before", *_names(cluster), volume_of(self.cell), caches=caches)
         reasons += access_reasons(found.health, "before", self.cell.access, _names(cluster)[0])
         if self.cell.access == "existing":
             reasons += _remounted(self.site.existing, found.health.mounted)

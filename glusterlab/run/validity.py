@@ -73,7 +73,7 @@ def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[st
         file = folder / "gluster" / moment / "health.json"
         try:
             healths.append(read_record(Health, file))
-            reasons += health_reasons(healths[-1], moment, servers, clients, volume_of(cell))
+            reasons += health_reasons(healths[-1], moment, servers, clients, volume_of(cell), caches=cell.caches)
             reasons += access_reasons(healths[-1], moment, cell.access, servers)
         except ParseError as error:
             # what the runner could not read any more, after it had failed, is not one more thing that went wrong

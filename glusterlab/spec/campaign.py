@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from glusterlab.spec.cell import Access, Bricks, Cell, Layout, LayoutType, Mounts, parse_geometry
+from glusterlab.spec.cell import Access, Bricks, Caches, Cell, Layout, LayoutType, Mounts, parse_geometry
 from glusterlab.spec.cluster import REAL_HARDWARE, Cluster, ScaleModel
 from glusterlab.spec.fields import (
     Axis,
@@ -149,6 +149,9 @@ class WorkloadSpec(SpecModel):
     clients: Axis[Count] | None = Field(
         default=None, description="how many of the cluster's clients workers run on, the first ones: all by default"
     )
+    caches: Axis[Caches] | None = Field(
+        default=None, description="dropped before a sample, or hot by a pass that is not measured: cold by default"
+    )
     rate: Axis[Rate] | None = Field(
         default=None, description="of each stream, as it is run here: a scaled one stands for rate x scale"
     )
@@ -180,6 +183,7 @@ class Where(SpecModel):
     workers: Axis[Count] | None = None
     mounts: Axis[Mounts] | None = None
     clients: Axis[Count] | None = None
+    caches: Axis[Caches] | None = None
     model: Axis[Label] | None = None
 
     @model_validator(mode="after")
@@ -401,6 +405,7 @@ def _axes(campaign: Campaign, spec: WorkloadSpec) -> tuple[tuple[Any, ...], ...]
         spec.mounts or (1,),
         spec.rate or (None,),
         spec.clients or (None,),
+        spec.caches or ("cold",),
     )
 
 
@@ -433,7 +438,7 @@ def _cells(campaign: Campaign, layout: Layout, spec: WorkloadSpec, cluster: Clus
     for access, tool, operation, (size, stands_for), record, files, model, workers, *more in itertools.product(
         *_axes(campaign, spec)
     ):
-        runtime, mounts, rate, clients = more
+        runtime, mounts, rate, clients, caches = more
         yield Cell(
             layout=layout,
             access=access,
@@ -450,6 +455,7 @@ def _cells(campaign: Campaign, layout: Layout, spec: WorkloadSpec, cluster: Clus
             mounts=mounts,
             rate_bytes_per_s=rate,
             clients=clients,
+            caches=caches,
         )
 
 
@@ -475,6 +481,7 @@ def matches(where: Where, family: str, cell: Cell) -> bool:
         "workers": {cell.workers},
         "mounts": {cell.mounts},
         "clients": {cell.clients},
+        "caches": {cell.caches},
         "model": {cell.model.name},
     }
     return all(wanted is None or values[key] & set(wanted) for key, wanted in where)

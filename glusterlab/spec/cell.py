@@ -32,10 +32,14 @@ _LATER: dict[str, Any] = {
     "mounts": 1,
     "rate_bytes_per_s": None,
     "clients": None,
+    "caches": "cold",
 }
 """Fields that came later, with the value of a cell that has the id that it had before."""
 
 Count64 = Annotated[int, Field(strict=True, ge=1, lt=2**63)]
+
+Caches = Literal["cold", "hot"]
+"""Whether caches of all hosts are dropped before a sample, or filled by a first pass that is not measured."""
 
 Mounts = Annotated[int, Field(strict=True, ge=1, le=64)]
 """Mounts of a volume on each client: each is a process of its own there, with memory and connections of its own."""
@@ -156,6 +160,7 @@ class Cell(SpecModel):
     mounts: Mounts = 1
     rate_bytes_per_s: Annotated[float, Field(gt=0)] | None = None
     clients: Count | None = None
+    caches: Caches = "cold"
 
     @model_serializer(mode="wrap")
     def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -171,6 +176,7 @@ class Cell(SpecModel):
         parts = [self.tool, self.operation, size, self.layout.type, geometry, self.layout.backing, *hot, self.access]
         some = [f"m{self.mounts}"] if self.mounts > 1 else []
         some += [f"c{self.clients}"] if self.clients else []
+        some += ["hot"] if self.caches == "hot" else []
         return "-".join([*parts, f"w{self.workers}", *some])
 
     @property

@@ -120,6 +120,7 @@ class Cells(SpecModel):
     size: Axis[Size] | None = None
     workers: Axis[Workers] | None = None
     mounts: Axis[Workers] | None = None
+    caches: Axis[Name] | None = None
     record_size: Axis[Size] | None = None
     clients: Axis[Workers] | None = None
     runtime: Axis[Duration] | None = None

@@ -407,7 +407,8 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
     sample, cell = job.sample, job.cell
     named = (
         (sample, "campaign cell_id sample repeat round order attempt machine status warmup origin"),
-        (cell, "slug access mounts tool operation file_size_bytes nominal_file_size_bytes record_size_bytes workers"),
+        (cell, "slug access mounts caches tool operation workers"),
+        (cell, "file_size_bytes nominal_file_size_bytes record_size_bytes"),
         (cell.layout, "type geometry backing"),
     )
     row: dict[str, object] = {

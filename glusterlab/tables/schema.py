@@ -39,6 +39,7 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
         "hot_kind": ("str", "of the hot tier's backing: nvme, ...; empty without one"),
         "server_model": ("str", "entry of server_models in cluster.yaml; empty where none is named"),
         "access": ("str", "native, ..."),
+        "caches": ("str", "cold: dropped before the sample; hot: filled by a pass that was not measured"),
         "mounts": ("int64", "mounts of the volume on each client, over which its workers are spread"),
         "tool": ("str", "its name"),
         "operation": ("str", "write, read, create"),

@@ -724,6 +724,18 @@ def test_real_hosts_do_not_move(bench: Bench) -> None:
         bench.run(campaign, moved=True)
 
 
+def test_hot_caches_are_filled_by_a_pass_that_is_not_measured(bench: Bench) -> None:
+    hot = [{**each, "caches": ["cold", "hot"]} for each in CAMPAIGN["workloads"]]
+    campaign = changed(layouts=[PLAIN], workloads=hot)
+    summary = bench.run(campaign)
+    # a write has no files that could be read before
+    assert (summary.valid, summary.not_runnable) == (3, 1)
+    assert Counter(bench.ran) == {"plain write": 1, "plain read": 3}
+    assert {bench.store.cells()[sample.cell_id].caches for sample in bench.samples} == {"cold", "hot"}
+    drops = Counter(name for name, text in bench.transport.calls if "gl_drop_caches" in text)
+    assert drops == {host.name: 2 for host in bench.cluster.hosts}
+
+
 def test_workers_run_on_the_clients_that_the_cell_names(bench: Bench) -> None:
     some = [{**each, "clients": 1} for each in CAMPAIGN["workloads"]]
     bench.run(changed(layouts=[PLAIN], workers=[2], workloads=some))

@@ -62,6 +62,13 @@ def test_pool_health(folder: Path, moment: str, changed: dict[str, Any], status:
     assert _codes(folder) == (status, [code])
 
 
+def test_caches_are_dropped_unless_the_cell_has_hot_ones(folder: Path) -> None:
+    _edit(_health(folder, "before"), drop_caches={})
+    assert {code for code, _ in _codes(folder)[1]} == {"cache-not-dropped"}
+    hot = make_cell().model_copy(update={"caches": "hot"})
+    assert judge(folder, hot, SERVERS, CLIENTS).reasons == ()
+
+
 def test_a_tier_daemon_that_stopped_or_began_anew(folder: Path) -> None:
     cell = make_cell()
     hot = Bricks(type="distribute", subvolumes=1, backing="nvme")
