@@ -19,8 +19,7 @@ from glusterlab.spec.cluster import Cluster
 from glusterlab.spec.prices import PriceList
 from glusterlab.stats import MIN_SAMPLES, TWO_GROUPS, Estimate, contrast_interval, two_groups
 
-WRITE_FLOOR = 0.5
-"""Share of the best writes per cost that an archive's layout must reach."""
+WRITE_FLOOR = 0.5  # share of the best writes per cost that an archive's layout must reach
 
 NO_POOL = "the published layout makes no legal pool of this size"
 

@@ -40,8 +40,7 @@ class Rates:
         return median(self.rates.values())
 
 
-SLOW = 0.9
-"""A place that is slower than this share of the median of its like is named."""
+SLOW = 0.9  # a place that is slower than this share of the median of its like is named
 
 
 def stated(rates: Rates, cluster: Cluster) -> float | None:

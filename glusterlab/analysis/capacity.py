@@ -34,13 +34,11 @@ DENSE_DISKS = 24
 DENSE_RAW_BYTES = PETABYTE
 """"Dense servers should typically be reserved for clusters with more than a petabyte of raw capacity" (the same)."""
 
-LARGEST_POOL = 128
-""""Pooling storage across up to 128 storage servers" (Qualifying the need)."""
+LARGEST_POOL = 128  # "Pooling storage across up to 128 storage servers" (Qualifying the need)
 
 _LAYOUT = ["type", "geometry", "kind", "disks_per_brick", "disks_per_server"]
 
-KINDS: tuple[str, ...] = get_args(BackingKind)
-"""An import may name what lies under its bricks as it likes."""
+KINDS: tuple[str, ...] = get_args(BackingKind)  # an import may name what lies under its bricks as it likes
 
 
 class Capacity(NamedTuple):

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from glusterlab.analysis.select import WHOLE_TIME, levels, same_size, select, split_values, summarise
 from glusterlab.stats import MIN_SAMPLES, Estimate, ratio_interval
 
-SATURATION_GAIN = 0.10
-"""A volume counts as saturated where more workers gain no more than this share."""
+SATURATION_GAIN = 0.10  # a volume counts as saturated where more workers gain no more than this share
 
 GROUP = ["series", "tool", "operation", "nominal_file_size_bytes"]
 _NUMBERS = [

@@ -26,8 +26,7 @@ from glusterlab.spec.cluster import Cluster
 
 Part = Literal["client links", "server links", "disks"]
 
-CLIENT_SIDE = ("native", "gfapi")
-"""Accesses whose client itself talks to all bricks: only their traffic is known here."""
+CLIENT_SIDE = ("native", "gfapi")  # accesses whose client itself talks to all bricks: only their traffic is known here
 
 POOL_LIMITS = ["cell_id", "part", "bound_bytes_per_s", "binds", "source"]
 """Columns that `pool_limits` adds to those that describe a cell."""

@@ -43,8 +43,7 @@ MOVES: Mapping[str, tuple[Group, ...]] = {
     "software, network, support": ("software", "network", "support"),
 }
 
-FACTOR_RANGE = (0.5, 2.0)
-"""How far a price is moved: half to double."""
+FACTOR_RANGE = (0.5, 2.0)  # how far a price is moved: half to double
 
 
 def _order(row: Mapping[Any, Any]) -> tuple[bool, float, str, str]:

@@ -91,8 +91,7 @@ def layout_advantage(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True) if found else _with_ratios(table, [])
 
 
-STATED = ["claim", "type", "kind", "operation", "nominal_file_size_bytes", "ratio"]
-"""Columns of `stated_ratios`."""
+STATED = ["claim", "type", "kind", "operation", "nominal_file_size_bytes", "ratio"]  # columns of `stated_ratios`
 
 
 def stated_ratios(claims: Claims, figure: str) -> pd.DataFrame:

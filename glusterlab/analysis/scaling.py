@@ -23,8 +23,7 @@ from scipy import special
 from glusterlab.analysis.efficiency import GROUP
 from glusterlab.stats import LEVEL, MIN_SAMPLES, TWO_GROUPS, two_groups
 
-PARAMETERS = 3
-"""Of the law."""
+PARAMETERS = 3  # of the law
 
 LEAST_COUNTS = 5
 """Fewest distinct worker counts: three would be met exactly by three parameters, whatever they are, and a fourth alone
@@ -33,21 +32,17 @@ does not tell how far the law lies from the truth."""
 MISFIT = 0.15
 """Largest root mean square distance of the means from the curve, as a share of it, with which a fit is stated."""
 
-HARD = 0.5
-"""A hard limit that leaves less than this share of the law's sum of squares is what the means show."""
+HARD = 0.5  # a hard limit that leaves less than this share of the law's sum of squares is what the means show
 
-SURE = 0.975
-"""Share of the bootstrap samples whose peak must lie within the data for one to be stated."""
+SURE = 0.975  # share of the bootstrap samples whose peak must lie within the data for one to be stated
 
 FALL = 0.95
 """Probability with which the means must fall after a peak. With more, peaks are stated only of curves whose spread came
 out small, and their intervals cover less than they say."""
 
-STRAIGHT = 0.95
-"""A curve that still reaches this share of lambda N at its right end has no bend to fit."""
+STRAIGHT = 0.95  # a curve that still reaches this share of lambda N at its right end has no bend to fit
 
-UNKNOWN = "not determined"
-"""A coherency that only a fall tells from 0 which the means do not show."""
+UNKNOWN = "not determined"  # a coherency that only a fall tells from 0 which the means do not show
 
 FARTHEST = 5.0
 """Error of a bootstrap's mean, as a logarithm, beyond which it is this: `MISFIT` allows none so large within any

@@ -15,8 +15,7 @@ from glusterlab.units import format_size
 FITTED = [name for name in FIT if name not in ("workers", "n") and not name.startswith("one_worker")]
 """Columns that `with_scaling` adds: the law at the row's workers, and what is the same along a curve."""
 
-DRAWN = ["fitted", "knee", "peak_workers", "peak", "refusal"]
-"""Those of them that `with_fit` adds."""
+DRAWN = ["fitted", "knee", "peak_workers", "peak", "refusal"]  # those of them that `with_fit` adds
 
 
 def with_scaling(summary: pd.DataFrame, fits: pd.DataFrame) -> pd.DataFrame:

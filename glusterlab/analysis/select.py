@@ -19,8 +19,7 @@ from glusterlab.units import format_size
 SIZE_TOLERANCE = 0.1
 """Relative difference up to which two file sizes count as one: the guide's "4GB" may be 4 GB or 4 GiB."""
 
-LEAST_COUNTS = 3
-"""Worker counts that a curve has at least."""
+LEAST_COUNTS = 3  # worker counts that a curve has at least
 
 BACKING_LABELS = {"raid6": "RAID 6", "raid0": "RAID 0", "jbod": "JBOD", "nvme": "NVMe"}
 

@@ -21,8 +21,7 @@ BUSY = 0.7
 """Share of all CPUs of a testbed's machine above which its scale is doubted: kernel threads of disks and links, and the
 runner, are in no host's group and come on top."""
 
-NEEDED = (*CPU_METRICS, *MOVED_METRICS)
-"""Metrics of the telemetry table that `machine_cpu` is made from."""
+NEEDED = (*CPU_METRICS, *MOVED_METRICS)  # metrics of the telemetry table that `machine_cpu` is made from
 
 _QUANTITIES = ("files_per_s", "throughput_bytes_per_s")
 """A smallfile sample has bytes/s, too: a cell is told by the first that it has."""

@@ -17,8 +17,7 @@ from glusterlab.units import MEGABYTE, short_number
 
 _ROW_IN, _DOT, _DASHES = 0.34, "#4a7fb8", (0, (3, 1.5))
 _HOLLOW: dict[str, Any] = {"markersize": 6, "markerfacecolor": "white", "markeredgecolor": INK}
-_ROW = ["model", "scale", "label"]
-"""What tells rows apart."""
+_ROW = ["model", "scale", "label"]  # what tells rows apart
 
 
 def draw_rates(figure: Frame, places: pd.DataFrame, *, operations: Sequence[str] = ("write", "read")) -> None:

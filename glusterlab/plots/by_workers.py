@@ -27,11 +27,9 @@ from glusterlab.plots.style import (
 )
 from glusterlab.stats import MIN_SAMPLES
 
-ABOVE = "\N{BLACK UP-POINTING TRIANGLE}"
-"""Marks a rate that is above its limit by more than its interval."""
+ABOVE = "\N{BLACK UP-POINTING TRIANGLE}"  # marks a rate that is above its limit by more than its interval
 _ROW_IN = 1.75
-_FAR = 4.0
-"""A limit that is so many times what was measured is named and not drawn: the curves would lie on the axis."""
+_FAR = 4.0  # a limit that is so many times what was measured is named and not drawn: the curves would lie on the axis
 _LINE_IN, _SPACING = 0.115, 1.12
 _MOST_LABELS = 6
 

@@ -37,8 +37,7 @@ RELEASES = (("#c9c9c9", ""), ("#6f5a8f", ""), ("#d3c6e6", "///"), ("#3b2c55", ".
 """Colour and hatching of the bars by their order, the reference first: none of them is a layout's."""
 
 _BAR_IN, _GROUP_IN, _PANEL_IN = 0.2, 0.24, 0.62
-MOST_RATIO = 8.0
-"""End of the axis at the widest, and its inverse: what lies beyond has an arrow."""
+MOST_RATIO = 8.0  # end of the axis at the widest, and its inverse: what lies beyond has an arrow
 
 
 def release_footer(releases: Sequence[Release], rows: pd.DataFrame) -> str:

@@ -11,8 +11,7 @@ from glusterlab.plots.style import GREY, INK, Frame, comparable, interval_words,
 from glusterlab.units import short_number
 
 BAR_IN, PANEL_IN = 0.38, 0.30
-RISING = "\N{UPWARDS ARROW}"
-"""Stands behind the worker count where the curve still rises."""
+RISING = "\N{UPWARDS ARROW}"  # stands behind the worker count where the curve still rises
 ANY_LAYOUT = "published, for any layout"
 
 

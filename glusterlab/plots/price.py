@@ -16,8 +16,7 @@ from glusterlab.stats import TWO_GROUPS
 from glusterlab.units import short_number
 
 RISES = f"{RISING}: it still rose at the most workers that were measured, so that this layout may do more."
-LABELLED_RINGS = 2
-"""Rings of a panel that have their factor: those nearest to 1."""
+LABELLED_RINGS = 2  # rings of a panel that have their factor: those nearest to 1
 
 
 def _factors(row: pd.Series, *, equal_capacity: bool) -> str:

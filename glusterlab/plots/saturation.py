@@ -25,15 +25,12 @@ from glusterlab.units import format_size
 COLOURS = {"network": "#1f4e89", "disks": "#e07b39", "CPU": "#6f5a8f", "memory": "#2a7f62"}
 """Of a subsystem; in grey they differ, too, and every tile has its name."""
 
-_PALE = ("partly", "at times")
-"""Of states whose colour is pale."""
+_PALE = ("partly", "at times")  # of states whose colour is pale
 
-_SHOWN = 0.05
-"""A subsystem that was never fuller than this is named and not drawn over time."""
+_SHOWN = 0.05  # a subsystem that was never fuller than this is named and not drawn over time
 
 _SLOW = LinearSegmentedColormap.from_list("slow", ["#2a6f97", "#f4f4f4", "#b3402a"])
-_NOT_JUDGED = "#c4c4c4"
-"""No shade of the scale, and hatched, so that it differs in grey, too."""
+_NOT_JUDGED = "#c4c4c4"  # no shade of the scale, and hatched, so that it differs in grey, too
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from glusterlab.plots.by_workers import ABOVE, above_words
 from glusterlab.plots.style import GREY, INK, PALE, Frame, interval_words, row_style, scale_words
 from glusterlab.units import format_size
 
-PARTS = ("usable", "replica", "parity")
-"""Parts of a bar of capacity, from the left; the columns are ``<part>_bytes``."""
+PARTS = ("usable", "replica", "parity")  # parts of a bar of capacity, from the left; the columns are ``<part>_bytes``
 _HERE = "#1f4e89"
 
 

@@ -35,8 +35,7 @@ INK, GREY, PALE = "#222222", "#6b6b6b", "#d9d9d9"
 _TITLE_IN, _LINE_IN, _FOOTER_IN = 0.34, 0.18, 0.30
 _FOOTER_LINE_IN = 0.11  # of each line from the third on: two fit into the footer's height
 _LEFT, _TITLE_LINE_IN = 0.012, 0.20
-_CHARACTER_IN, _MARK_IN = 0.058, 0.45
-"""Widths in a key: of a letter on average, and of a mark with the room around it."""
+_CHARACTER_IN, _MARK_IN = 0.058, 0.45  # widths in a key: of a letter on average, and of a mark with the room around it
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +84,7 @@ def row_style(row: Mapping[Any, Any] | pd.Series) -> LayoutStyle:
     return layout_style(str(row["type"]), str(row["geometry"]), str(row["kind"]))
 
 
-IMPORTED = "imported, conditions not recorded"
-"""What figures say of a campaign that others measured."""
+IMPORTED = "imported, conditions not recorded"  # what figures say of a campaign that others measured
 
 
 UNCHECKED = "access existing: its bricks, heal and servers not checked"
@@ -97,8 +95,7 @@ MODEL = ("scale", "operations_limited", "heads", "file_size_bytes", "nominal_fil
 """Columns by which a footer says what stands for what on a scale model."""
 
 
-DIGEST_LENGTH = 12
-"""Characters of a digest that footers and CSV files show."""
+DIGEST_LENGTH = 12  # characters of a digest that footers and CSV files show
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ _SERVER, _CLIENT, _BAND, _DISK = "#cfdcec", "#ececec", "#1f4e89", "#6f8fb5"
 _MARGIN, _LEFT, _DISK_IN, _LINE_IN = 0.09, 1.05, 0.11, 0.15
 _MIDDLE = (_LEFT + WIDTH_IN - _MARGIN) / 2
 _PAGE_IN = WIDTH_IN - 2 * _MARGIN - 0.06
-_SMALL = 7
-"""Points of the text in drawings."""
+_SMALL = 7  # points of the text in drawings
 
 
 def _short_name(name: str, width: float) -> str:

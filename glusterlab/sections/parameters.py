@@ -6,8 +6,7 @@ import sys
 from glusterlab.errors import UsageError
 from glusterlab.spec.fields import suggest
 
-INJECTED = "# Parameters\n"
-"""How the cell begins that papermill puts after the one tagged ``parameters``."""
+INJECTED = "# Parameters\n"  # how the cell begins that papermill puts after the one tagged ``parameters``
 
 
 class UnknownParameterError(UsageError):

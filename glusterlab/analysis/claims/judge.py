@@ -20,8 +20,7 @@ from glusterlab.stats import INSUFFICIENT, LEVEL, TWO_GROUPS, Estimate, two_grou
 from glusterlab.tools.records import WHOLE
 
 ClaimClass = Literal["ratio", "ordering", "absolute", "absolute on a scale model", "arithmetic", "fact"]
-CLASSES: tuple[ClaimClass, ...] = get_args(ClaimClass)
-"""What is compared; no benchmark measures facts."""
+CLASSES: tuple[ClaimClass, ...] = get_args(ClaimClass)  # what is compared; no benchmark measures facts
 EVIDENCE: tuple[ClaimClass, ...] = CLASSES[:4]
 """What campaigns tell. Arithmetic is a document's own numbers against each other, and no campaign changes it."""
 

@@ -24,11 +24,9 @@ from glusterlab.spec.claims import NEEDS, Claim, Claims, TelemetryRule
 from glusterlab.spec.models import model_limits
 from glusterlab.stats import MIN_SAMPLES, TWO_GROUPS, Estimate
 
-OPEN: Final = "inconclusive"
-"""The answer where samples are too few, or limits do not compare."""
+OPEN: Final = "inconclusive"  # the answer where samples are too few, or limits do not compare
 
-FEW = 1.0
-"""Processes that wait for I/O on a server, on average, below which they are few: a choice of this project."""
+FEW = 1.0  # processes that wait for I/O on a server, on average, below which they are few: a choice of this project
 
 _CPU = "cpu_busy_fraction"
 _UNLIKE = "the hosts' limits do not compare with {}'s"

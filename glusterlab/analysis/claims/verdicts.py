@@ -34,19 +34,13 @@ Verdict = Literal[
     "model cannot tell",
     "not measured",
 ]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-"""All verdicts, in the order in which they are listed."""
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # all verdicts, in the order in which they are listed
 
-TOLERANCE = 1.10
-"""Factor up to which a number counts as the published one, and two things as the same."""
-WIDE_TOLERANCE = 1.25
-"""The same for "about" and "similar"."""
-SLIGHT = 1.15
-"""Where "slight" ends and "notable" begins."""
-LARGE = 1.5
-"""From which "by far" begins."""
-RESOLUTION = 1.25
-"""Widest factor from centre to end of an interval that still tells something."""
+TOLERANCE = 1.10  # factor up to which a number counts as the published one, and two things as the same
+WIDE_TOLERANCE = 1.25  # the same for "about" and "similar"
+SLIGHT = 1.15  # where "slight" ends and "notable" begins
+LARGE = 1.5  # from which "by far" begins
+RESOLUTION = 1.25  # widest factor from centre to end of an interval that still tells something
 
 _NOT_STRICT = "but not at the level that several comparisons or worker counts ask for"
 

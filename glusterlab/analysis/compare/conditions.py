@@ -17,8 +17,7 @@ from glusterlab.tools.base import Program
 
 Weight = Literal["release", "comes with it", "minor", "warning"]
 
-WEIGHTS: tuple[Weight, ...] = ("warning", "comes with it", "release", "minor")
-"""In the order in which they are shown."""
+WEIGHTS: tuple[Weight, ...] = ("warning", "comes with it", "release", "minor")  # in the order in which they are shown
 
 DIFFERENCES = ["where", "what", "weight"]
 """Columns of a table of differences, followed by one for each campaign, by its name.
@@ -28,8 +27,7 @@ DIFFERENCES = ["where", "what", "weight"]
 NOT_RECORDED = "not recorded"
 
 _MOST_VALUES = 4
-_REVISION = 12
-"""Characters of a commit that tell it from others."""
+_REVISION = 12  # characters of a commit that tell it from others
 
 _FACTS_LEFT_OUT = frozenset(
     {"hostname", "role", "interface", "interface_operstate", "work_dir_free_bytes", "tools", "sysctls", "disks"}

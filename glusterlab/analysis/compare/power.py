@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from glusterlab.analysis.compare.cells import LEAST_SAMPLES
 from glusterlab.stats import ALPHA, POWER, Correction, Test, can_be_significant, least_p, null_distribution
 
-_MOST = 60
-"""Repeats beyond which nobody is advised to go."""
+_MOST = 60  # repeats beyond which nobody is advised to go
 _RUNS = 4000
 
 

@@ -9,8 +9,7 @@ import pandas as pd
 from glusterlab.analysis.compare.cells import EQUIVALENT, FASTER, SLOWER, VERDICTS, Rule
 from glusterlab.stats import INSUFFICIENT, TWO_GROUPS, least_n
 
-SHORT = {EQUIVALENT: "equivalent"}
-"""Verdicts as a narrow table has them; others as they are."""
+SHORT = {EQUIVALENT: "equivalent"}  # verdicts as a narrow table has them; others as they are
 
 CORRECTIONS = {"holm": "Holm", "fdr": "Benjamini and Hochberg"}
 

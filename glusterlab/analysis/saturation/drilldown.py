@@ -26,19 +26,15 @@ from glusterlab.analysis.words import worker_count
 from glusterlab.errors import UsageError
 from glusterlab.units import format_size
 
-MOST_BYTES = 1_000_000
-"""Packed values on one page, as text; at least one sample is on it."""
+MOST_BYTES = 1_000_000  # packed values on one page, as text; at least one sample is on it
 
-MOST_STEPS = 240
-"""Steps of a sample."""
+MOST_STEPS = 240  # steps of a sample
 
-LEVELS = 250
-"""Steps of a packed value; `NOTHING` stands for no record."""
+LEVELS = 250  # steps of a packed value; `NOTHING` stands for no record
 
 NOTHING = 255
 
-SHARE, RECORDED = "share of what it can do", "as recorded"
-"""The two kinds of measures."""
+SHARE, RECORDED = "share of what it can do", "as recorded"  # the two kinds of measures
 
 _RECORDED = {
     ("network", "receive_bytes_per_s"): ("network, received", "MB/s", 1e-6),

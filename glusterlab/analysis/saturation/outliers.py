@@ -16,20 +16,16 @@ from glusterlab.analysis.saturation.resources import IDLE, MIN_RECORDS
 from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
 from glusterlab.analysis.saturation.timeline import Timeline, rolling, timelines
 
-LEAST_PEERS = 4
-"""Fewest disks or hosts that can be compared: the median of two others says little."""
+LEAST_PEERS = 4  # fewest disks or hosts that can be compared: the median of two others says little
 
 RESOLVED = 2
 """Records that time at work is resolved to: a slow disk of a scale model finishes no request in some records."""
 
-ALIKE = 2.0
-"""Peers moved up to N times as much, or as many times less."""
+ALIKE = 2.0  # peers moved up to N times as much, or as many times less
 
-DONE = 0.95
-"""Share of its bytes after which a disk has done: what trickles in later is metadata."""
+DONE = 0.95  # share of its bytes after which a disk has done: what trickles in later is metadata
 
-WORKED = 0.1
-"""A disk that moved less than this share of what the average byte's disk moved has nothing to be judged by."""
+WORKED = 0.1  # a disk that moved less than this share of what the average byte's disk moved has nothing to be judged by
 
 MAIN = 0.1
 """Of two directions the one with less than this share of the other's load is no load: acknowledgements, metadata."""
@@ -52,8 +48,7 @@ _QUANTITIES = {
     "read_bytes_per_s": "read from disks, bytes/s",
 }
 _POINT = ["cell_id", "sample"]
-_MAD = 0.6744897501960817
-"""That of a normal distribution, in standard deviations."""
+_MAD = 0.6744897501960817  # that of a normal distribution, in standard deviations
 
 
 def modified_z(values: NDArray[np.float64]) -> NDArray[np.float64]:

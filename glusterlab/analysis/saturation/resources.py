@@ -25,27 +25,22 @@ By = Literal["bytes", "operations", "busy time", "all disks of the server", ""]
 
 FAMILIES: tuple[Family, ...] = ("network", "disks", "CPU", "memory")
 
-MIN_RECORDS = 2
-"""Fewest telemetry records per host and sample in the measured part; with fewer the sample says nothing."""
+MIN_RECORDS = 2  # fewest telemetry records per host and sample in the measured part; with fewer the sample says nothing
 
 PEAK_S = 10.0
 """Length of the busiest stretch, in seconds, that counts as the peak: it evens out the bursts of a disk's counters."""
 
-IDLE = 0.02
-"""What carried less than this share of the fullest of its kind carried nothing to speak of."""
+IDLE = 0.02  # what carried less than this share of the fullest of its kind carried nothing to speak of
 
 BURST_BYTES = 10e6
 """A disk is judged over as long as it needs for N bytes, at most `PEAK_S`: a request counts when all of it is done, and
 a throttled disk does several at once (3.6 MB in a second of a disk of 1 MB/s) and then nothing."""
 
-BURST_OPERATIONS = 10.0
-"""Or for N operations."""
+BURST_OPERATIONS = 10.0  # or for N operations
 
-LINK_MOST = 1.05
-"""A record in which a link carried more than that was not taken at its time."""
+LINK_MOST = 1.05  # a record in which a link carried more than that was not taken at its time
 
-ONE_WAY = 0.98
-"""From this share of its bytes on a disk moves them one way."""
+ONE_WAY = 0.98  # from this share of its bytes on a disk moves them one way
 
 STATED_LINKS = "links at least as cluster.yaml states them"
 """What figures say of limits that a baseline measured: one TCP stream does not fill every link."""

@@ -24,11 +24,9 @@ many ``agree``, and over these the ``mean`` share of the measured part with its 
 in a few words. The texts are those of the sample in the middle, whose number is ``typical``."""
 
 _QUANTITY = "share of the measured part"
-NO_MAJORITY = "no majority"
-"""State and words of a cell of which no verdict has more than half of the repeats."""
+NO_MAJORITY = "no majority"  # state and words of a cell of which no verdict has more than half of the repeats
 
-RESOURCE = ["family", "subsystem", "role", "host", "device"]
-"""Columns that say which resource a row is of."""
+RESOURCE = ["family", "subsystem", "role", "host", "device"]  # columns that say which resource a row is of
 
 OVER_TIME = [
     *("cell_id", "sample", "subsystem", "host", "device", "time_s", "seconds", "used", "evened", "full", "inside"),

@@ -25,8 +25,7 @@ JUDGED_METRICS = frozenset(
 )
 """Metrics of the telemetry table that subsystems are judged by; what a campaign did not record is not judged."""
 
-NAMES = ["activity", "metric", "role", "host", "device"]
-"""What a series of the telemetry table is."""
+NAMES = ["activity", "metric", "role", "host", "device"]  # what a series of the telemetry table is
 
 
 class Series:

@@ -39,8 +39,7 @@ ACTIVITIES = {quantity: name.split()[0] for name, quantity in _SUMS.items()} | {
     "machine_cpu_busy_fraction": "cpu",
 }
 """The activity of the telemetry table that each of `METRICS` is made from."""
-CPU_METRICS = ("idle_fraction", "iowait_fraction", "steal_fraction")
-"""Shares of a CPU's time that are not busy."""
+CPU_METRICS = ("idle_fraction", "iowait_fraction", "steal_fraction")  # shares of a CPU's time that are not busy
 USED_METRICS = frozenset({name.split()[1] for name in _SUMS} | {*CPU_METRICS, "await_s"})
 """Metrics of the telemetry table that `METRICS` are made from."""
 
