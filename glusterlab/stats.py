@@ -178,9 +178,7 @@ def contrast_interval(
 def ratio_interval(numerator: Iterable[float], denominator: Iterable[float], level: float = LEVEL) -> Estimate:
     """Ratio of two groups of positive samples in one unit, with Welch's t interval on the logarithms.
 
-    The centre is the ratio of the geometric means. An interval that holds 1 does not show that the two are equal, only
-    that these samples cannot tell them apart; one that leaves 1 out says that the difference is larger than the scatter
-    of the repeats, not that it has a given cause.
+    The centre is the ratio of the geometric means.
 
     >>> ratio = ratio_interval([19.0, 20.0, 21.0], [9.5, 10.0, 10.5])
     >>> round(ratio.centre, 2), round(ratio.low, 2), round(ratio.high, 2)

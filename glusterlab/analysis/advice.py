@@ -26,18 +26,14 @@ NO_POOL = "the published layout makes no legal pool of this size"
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """A category of table 1, as the guide prints it, and what it is judged by.
-
-    ``operations`` weigh alike; of an archive it is the one that has a floor. ``size``: nominal bytes of a file;
-    ``by_cost``: the cost of the pool decides, and throughput is a floor.
-    """
+    """A category of table 1, as the guide prints it, and what it is judged by."""
 
     category: str
     tool: str
     quantity: str
-    operations: tuple[str, ...]
-    size: int
-    by_cost: bool = False
+    operations: tuple[str, ...]  # weigh alike; of an archive it is the one that has a floor
+    size: int  # nominal bytes of a file
+    by_cost: bool = False  # the cost of the pool decides, and throughput is a floor
 
 
 COLUMNS = ["category", "pool", "published", "derived", "verdict", "why", "layouts", "n", "read as"]

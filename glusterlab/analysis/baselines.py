@@ -19,21 +19,16 @@ What = Literal["brick", "server", "link"]
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates of alike places, on the scale that was measured.
+    """Rates of alike places, on the scale that was measured."""
 
-    ``model`` names the scale model; ``of``: the backing; of links ``server`` between servers, ``client`` where a client
-    is one of the two; ``operation``: write, read or, of links, ``send``; ``rates``: bytes per second by place
-    (``server01:/bricks/jbod/d01``, ``server01``, ``server01 to client02``), the median over the samples.
-    """
-
-    model: str
+    model: str  # the scale model's name
     scale: float
     operations_limited: bool
     what: What
-    of: str
-    operation: str
+    of: str  # the backing; of links ``server`` between servers, ``client`` where a client is one of the two
+    operation: str  # write, read or, of links, ``send``
     samples: int
-    rates: Mapping[str, float]
+    rates: Mapping[str, float]  # bytes/s, medians over samples, by place: ``server01``, ``server01 to client02``
 
     @property
     def median(self) -> float:
@@ -142,10 +137,7 @@ def _published(published: pd.DataFrame, what: str, disks: int, origin: str, oper
 
 
 def rates_by_kind(places: pd.DataFrame) -> pd.DataFrame:
-    """Places of a kind together, in the order of `places`, as bytes per second of one disk, array or link.
-
-    The median, the lowest and the highest, and shares of what is stated; ``full_size_median`` is times the scale.
-    """
+    """Places of a kind together, in their order: bytes per second of one of them, and shares of what is stated."""
     rate = "rate_bytes_per_s"
     known = places.astype(dict.fromkeys(["scale", *PLACE_COLUMNS[-4:]], float))
     table = known.groupby(_GROUP, sort=False, as_index=False).agg(

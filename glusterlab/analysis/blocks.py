@@ -36,9 +36,6 @@ class Block:
 
     ``mean``, ``low`` and ``high`` (95 % interval, NaN below `MIN_SAMPLES`; of two groups the mean, too) and ``values``
     are of the measured pool at full size, ``scale`` times what was measured, at the best number of ``workers``.
-    ``server``: its name in the price list, else its model in the cluster, or empty; ``guessed``: found on the list by
-    its number of disks alone.
-    ``disk_bytes``: of the disks that would be bought; ``cost_problem``: why a price list has no cost.
     """
 
     series: str
@@ -56,11 +53,11 @@ class Block:
     high: float
     values: tuple[float, ...]
     measured_workers: tuple[int, ...]
-    server: str
-    guessed: bool
-    disk_bytes: float | None
+    server: str  # its name in the price list, else its model in the cluster, or empty
+    guessed: bool  # found on the list by its number of disks alone
+    disk_bytes: float | None  # of the disks that would be bought
     server_cost: float | None
-    cost_problem: str
+    cost_problem: str  # why a price list has no cost
 
     @property
     def n(self) -> int:

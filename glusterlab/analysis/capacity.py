@@ -42,15 +42,12 @@ KINDS: tuple[str, ...] = get_args(BackingKind)  # an import may name what lies u
 
 
 class Capacity(NamedTuple):
-    """Bytes of a pool, by what they are for; the parts add up to `raw`, that of all data disks.
+    """Bytes of a pool, by what they are for; the parts add up to `raw`."""
 
-    ``parity``: of RAID 6, and redundancy bricks; ``replica``: second and further copies, of a volume or of RAID 10.
-    """
-
-    raw: float
+    raw: float  # of all data disks
     usable: float
-    parity: float
-    replica: float
+    parity: float  # of RAID 6, and redundancy bricks
+    replica: float  # second and further copies, of a volume or of RAID 10
 
 
 @lru_cache(maxsize=1024)
@@ -124,10 +121,9 @@ def fault_domain(servers: int) -> float:
 
 
 def dense_rule(disks_per_server: float, raw: float) -> Finding | None:
-    """Whether servers as dense as these fit a pool by the guide: only above a petabyte of raw disks. None if not dense.
+    """Whether servers as dense as these fit a pool by the guide: only where more than 1 PB of raw disks is *needed*.
 
-    By the raw bytes that are *needed* (of a pool that stands, those that it has): what fault domains ask for may hold a
-    petabyte that nobody needs.
+    None if not dense. What fault domains ask for may hold a petabyte that nobody needs.
     """
     if disks_per_server < DENSE_DISKS:
         return None

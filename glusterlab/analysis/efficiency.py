@@ -93,13 +93,11 @@ def compare_rows(numerator: pd.Series, denominator: pd.Series) -> Estimate:
 
 
 def with_published(summary: pd.DataFrame, published: pd.DataFrame, samples: pd.DataFrame | None = None) -> pd.DataFrame:
-    """A per-disk summary with the study's number for the same cell, where it states one.
+    """A per-disk summary with the study's number for the same cell; of the volume or a server it becomes one per disk.
 
-    A number of the volume or per server becomes one per disk; ``samples`` say how many servers a cell had.
-
-    Adds ``published`` (NaN where nothing is stated; in the unit of ``full_size_mean``), ``published_source``, and
-    ``published_any``: a number that the study states for this operation and file size without a geometry. Where a
-    cluster knows the study's servers by their names, each has the numbers of its own.
+    ``samples`` say how many servers a cell had. Adds ``published`` (NaN where nothing is stated; in the unit of
+    ``full_size_mean``), ``published_source``, and ``published_any``: a number that the study states for this operation
+    and file size without a geometry. Where a cluster knows the study's servers by their names, each has its own.
     """
     values: list[float] = []
     anywhere: list[float] = []

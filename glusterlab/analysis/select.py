@@ -58,10 +58,7 @@ DIRECTIONS = directions()
 
 
 def layout_label(type_: str, geometry: str, kind: str, hot: str = "", hot_kind: str = "") -> str:
-    """A layout as figures name it, with the kind of its backing and the hot tier before it.
-
-    What is no volume has the name of what it lies on.
-    """
+    """A layout as figures name it, with its backing's kind and hot tier; what is no volume, by what it lies on."""
     if type_ == "other":
         return BACKING_LABELS.get(kind, kind)
     tier = f" + hot {hot}, {BACKING_LABELS.get(hot_kind, hot_kind)}" if hot else ""

@@ -74,29 +74,22 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a pool has to do.
-
-    ``wanted_rate`` is of all clients together, as it was typed; ``tool``, ``other_tools`` that measured it as well,
-    ``quantity`` (``throughput_bytes_per_s`` or ``files_per_s``) and ``rate`` in its unit follow from what was measured
-    (`build_request`). ``capacity``: bytes today, which grow by the share ``growth`` a year; ``max_fault_domain``: the
-    share of the pool that one server stays below; ``by``: the lower end of its 95 % interval is its throughput, or the
-    mean.
-    """
+    """What a pool has to do; `build_request` fills in what follows from what was measured."""
 
     tool: str = ""
-    other_tools: tuple[str, ...] = ()
+    other_tools: tuple[str, ...] = ()  # measured it as well
     operation: str = ""
     nominal_file_size_bytes: int = 0
-    quantity: str = ""
-    rate: float | None = None
-    capacity: float | None = None
-    growth: float = 0.0
+    quantity: str = ""  # ``throughput_bytes_per_s`` or ``files_per_s``
+    rate: float | None = None  # in its unit
+    capacity: float | None = None  # bytes today
+    growth: float = 0.0  # share by which they grow a year
     years: float = 0.0
     fill_limit: float = FILL_LIMIT
-    max_fault_domain: float = MAX_FAULT_DOMAIN
-    by: By = "lower"
+    max_fault_domain: float = MAX_FAULT_DOMAIN  # the share of the pool that one server stays below
+    by: By = "lower"  # its throughput is the lower end of its 95 % interval, or the mean
     disk_bytes: float | None = None
-    wanted_rate: Rate | None = None
+    wanted_rate: Rate | None = None  # of all clients together, as it was typed
 
     @property
     def final_capacity(self) -> float | None:
@@ -286,29 +279,23 @@ def answer_request(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizing:
-    """A layout on the number of servers that a request needs; with a ``problem`` there is no such number, and it is 0.
-
-    ``needs``: servers that each limit asks for, before the geometry rounds them up; ``binding``: those that ask for the
-    most, and "geometry" where whole subvolumes need more. Rates are of the pool, by growth in proportion to the
-    servers. ``usable`` and ``fillable`` (within the fill limit) are bytes, NaN where not known. ``advice`` is what the
-    guide advises against though the request allows it. ``thumb_rate`` and ``bound_rate`` are `server_rates`.
-    """
+    """A layout on the number of servers that a request needs; rates are of the pool, in proportion to the servers."""
 
     block: Block
-    servers: int
-    needs: dict[str, int]
-    binding: tuple[str, ...]
+    servers: int  # 0 with a ``problem``
+    needs: dict[str, int]  # servers that each limit asks for, before the geometry rounds them up
+    binding: tuple[str, ...]  # those that ask for the most, and "geometry" where whole subvolumes need more
     rate_low: float
     rate_mean: float
     rate_high: float
-    usable: float
-    fillable: float
+    usable: float  # bytes, NaN where not known
+    fillable: float  # the same within the fill limit
     cost: float | None
     fault_domain: float
-    advice: tuple[str, ...]
-    thumb_rate: float | None
+    advice: tuple[str, ...]  # what the guide advises against though the request allows it
+    thumb_rate: float | None  # as `server_rates`
     thumb_servers: int | None
-    bound_rate: float | None
+    bound_rate: float | None  # as `server_rates`
     problem: str
 
     @property

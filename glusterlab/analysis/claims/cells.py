@@ -45,29 +45,23 @@ LENGTH_FACTOR = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The cell that stands for one side of a comparison: above it multiplies the ratio, else it divides it.
+    """The cell that stands for one side of a comparison."""
 
-    ``contenders`` counts the worker counts with a sample no lower than the lowest of this one. Where more workers were
-    still faster (``rising``), ``values`` (per sample, per disk, times the scale, in ``unit``) is a lower bound.
-    ``length``: by how much files are longer than the scale asks; 1 where the model keeps their size. ``cell`` has what
-    the samples table says of it.
-    """
-
-    above: bool
+    above: bool  # it multiplies the ratio, else it divides it
     cell_id: str
     campaign: str
     label: str
     nominal_file_size_bytes: int
     workers: int
-    contenders: int
-    rising: bool
-    length: float
+    contenders: int  # worker counts with a sample no lower than the lowest of this one
+    rising: bool  # more workers were still faster: ``values`` are a lower bound
+    length: float  # by how much files are longer than the scale asks; 1 where the model keeps their size
     files_per_worker: int
     scale: float
     unit: str
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # per sample, per disk, times the scale, in ``unit``
     samples: str
-    cell: Mapping[str, Any]
+    cell: Mapping[str, Any]  # what the samples table says of it
 
 
 _NOTHING = Estimate(math.nan, math.nan, math.nan, 0, INSUFFICIENT)
@@ -75,24 +69,18 @@ _NOTHING = Estimate(math.nan, math.nan, math.nan, 0, INSUFFICIENT)
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Cells of a claim against each other, or against the published number.
+    """Cells of a claim against each other or the published number: one of k comparisons, at m worker counts."""
 
-    ``case`` numbers the claim's cases from 0. ``estimate`` is the ratio with its 95 % interval (of a value, measured /
-    published); of k comparisons and m worker counts that may be best, ``corrected`` is at 1 - 0.05 / k (Bonferroni),
-    ``selected`` at 1 - 0.05 / m, ``strict`` at 1 - 0.05 / (k x m). ``missing`` says why no ratio counts, and
-    ``lacks`` the same in a few words; ``limit`` why the cells' scale model cannot tell what the claim states.
-    """
-
-    case: int
+    case: int  # number of the claim's case, from 0
     label: str
     sides: tuple[Side, ...] = ()
-    estimate: Estimate = _NOTHING
-    corrected: Estimate = _NOTHING
-    selected: Estimate = _NOTHING
-    strict: Estimate = _NOTHING
-    missing: str = ""
-    lacks: str = ""
-    limit: str = ""
+    estimate: Estimate = _NOTHING  # the ratio with its 95 % interval; of a value, measured / published
+    corrected: Estimate = _NOTHING  # at 1 - 0.05 / k (Bonferroni)
+    selected: Estimate = _NOTHING  # at 1 - 0.05 / m
+    strict: Estimate = _NOTHING  # at 1 - 0.05 / (k x m)
+    missing: str = ""  # why no ratio counts
+    lacks: str = ""  # the same in a few words
+    limit: str = ""  # why the cells' scale model cannot tell what the claim states
     notes: tuple[str, ...] = ()
 
     @property
@@ -357,10 +345,7 @@ def length_text(length: float) -> str:
 
 
 def best_side(rows: pd.DataFrame, measure: Measure, unit: str, *, above: bool) -> Side:
-    """The cell with the best mean of at least one: the highest rate or the lowest time.
-
-    Those with enough samples for an interval go first.
-    """
+    """The cell with the best mean, the highest rate or lowest time; those with samples enough go first."""
     enough = rows[rows["n"] >= MIN_SAMPLES]
     candidates = rows if enough.empty else enough
     sign = 1 if measure.rate else -1

@@ -31,43 +31,32 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a campaign says of one claim.
-
-    ``reason``: why not measured, or why the model cannot tell, in a few words that many claims share; ``measured``: the
-    ratio that decides, with its interval of confidence ``level``; of a value in the published unit, as is ``band``,
-    what the claim allows; of arithmetic the number alone; ``decisive``: number of the comparison that `measured` is of;
-    ``repeats``: samples per side that would decide it, where that is known; ``evidence``: the measured ratio that
-    decides, by its cells, or the curves whose telemetry does: claims with one and the same are one finding;
-    ``other``: the same claim by rates over the whole time, where these are known and decide it.
-    """
+    """What a campaign says of one claim."""
 
     claim: Claim
     verdict: Verdict
     why: str
     claim_class: ClaimClass
-    measured: Estimate
-    band: Band | None = None
+    measured: Estimate  # the ratio that decides; of a value in the published unit, of arithmetic the number alone
+    band: Band | None = None  # what the claim allows, in the same unit
     comparisons: tuple[Comparison, ...] = ()
-    decisive: int | None = None
-    reason: str = ""
-    level: float = LEVEL
-    repeats: int | None = None
-    evidence: str = ""
-    other: "Judgement | None" = None
+    decisive: int | None = None  # number of the comparison that `measured` is of
+    reason: str = ""  # why not measured, or why the model cannot tell, in a few words that many claims share
+    level: float = LEVEL  # confidence level of the interval
+    repeats: int | None = None  # samples per side that would decide it, where that is known
+    evidence: str = ""  # cells of the ratio, or curves of the telemetry, that decide: with the same, one finding
+    other: "Judgement | None" = None  # the same by rates over the whole time, where these are known and decide it
 
 
 @dataclass(frozen=True, slots=True)
 class TelemetryVerdict:
-    """A verdict that the samples table cannot give.
-
-    ``reason``: why more than ``n`` samples would not decide it; ``evidence``: the curves that it is of.
-    """
+    """A verdict that the samples table cannot give."""
 
     verdict: Verdict
     why: str
     n: int
-    reason: str = ""
-    evidence: str = ""
+    reason: str = ""  # why more than ``n`` samples would not decide it
+    evidence: str = ""  # the curves that it is of
 
 
 _NOTHING = Estimate(math.nan, math.nan, math.nan, 0, "")

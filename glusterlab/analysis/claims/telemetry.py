@@ -43,16 +43,12 @@ def _answer(measured: str, n: int, holds: bool | None = None, reason: str = "") 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What statements are held against.
+    """What statements are held against."""
 
-    ``studies``: by slug; ``binding``: from `glusterlab.analysis.saturation.summary.binding_by_cell`; ``subsystems``: of
-    `glusterlab.analysis.saturation.verdict.Judgement`; ``testbed``: all hosts share one machine; ``called``: the study.
-    """
-
-    studies: Mapping[str, Measured]
-    binding: pd.DataFrame
-    subsystems: pd.DataFrame
-    testbed: bool
+    studies: Mapping[str, Measured]  # by slug
+    binding: pd.DataFrame  # from `glusterlab.analysis.saturation.summary.binding_by_cell`
+    subsystems: pd.DataFrame  # of `glusterlab.analysis.saturation.verdict.Judgement`
+    testbed: bool  # all hosts share one machine
     called: str = "the study"
 
     def limit(self, rule: TelemetryRule) -> tuple[str, tuple[str, ...]]:
@@ -308,10 +304,7 @@ def telemetry_statements(claims: Claims, evidence: Evidence) -> pd.DataFrame:
 
 
 def telemetry_verdicts(claims: Claims, evidence: Evidence) -> dict[str, TelemetryVerdict]:
-    """The same as verdicts of the scorecard, by the claim's id: yes is reproduced, no is contradicted.
-
-    More repeats could decide the rest, or else it is "not measured", as where there is no telemetry of it.
-    """
+    """The same as verdicts of the scorecard, by the claim's id: yes is reproduced, no is contradicted."""
     return {claim.id: found for claim, found in _answered(claims, evidence)}
 
 

@@ -47,15 +47,12 @@ _NOT_STRICT = "but not at the level that several comparisons or worker counts as
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The ratios that a claim allows; ``high`` may be infinite, ``anchor`` (the published one) NaN.
-
-    ``directed``: the claim says that the ratio is above 1.
-    """
+    """The ratios that a claim allows."""
 
     low: float
-    high: float
-    directed: bool
-    anchor: float = math.nan
+    high: float  # may be infinite
+    directed: bool  # the claim says that the ratio is above 1
+    anchor: float = math.nan  # the published ratio
 
     def holds(self, ratio: float) -> bool:
         """Whether a ratio lies in the band."""
@@ -141,10 +138,7 @@ _ALIKE = Band(1 / TOLERANCE, TOLERANCE, directed=False)
 
 
 def repeats_needed(band: Band, centre: float, groups: Sequence[Sequence[float]], level: float) -> int | None:
-    """Samples per side, more than there are, with which an interval around this centre would lie in the band or apart.
-
-    None where no number of repeats that somebody would measure does, because the centre is too near an end.
-    """
+    """Samples per side, more than there are, with which an interval lies in the band or apart; None: too many."""
     ends = [math.log(end) for end in (band.low, band.high) if 0 < end < math.inf]
     have = min(map(len, groups), default=0)
     if have < 2:

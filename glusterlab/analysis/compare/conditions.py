@@ -57,19 +57,15 @@ _OPERATING_SYSTEM = "operating system"
 
 @dataclass(frozen=True)
 class Conditions:
-    """Under what a campaign was measured: environment.json and the resolved specifications, each empty if not known.
+    """Under what a campaign was measured: environment.json and the resolved specifications, each empty if not known."""
 
-    `name` is its label, `release` the GlusterFS version of its samples (several joined by ``", "``, empty where it is
-    not known), `tools` the versions that tools reported in them, `backings` those that they lay on.
-    """
-
-    name: str
-    release: str
+    name: str  # its label
+    release: str  # GlusterFS version of its samples, several joined by ", ", empty where not known
     environment: Mapping[str, Any]
     cluster: Mapping[str, Any]
     campaign: Mapping[str, Any]
-    tools: Mapping[str, str]
-    backings: frozenset[str] = frozenset()
+    tools: Mapping[str, str]  # versions that tools reported in them
+    backings: frozenset[str] = frozenset()  # those that they lay on
 
     def recorded(self, where: str) -> bool:
         """Whether anything of that was recorded at all: an import has no facts of hosts."""

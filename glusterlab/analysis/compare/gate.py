@@ -25,16 +25,12 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a gate found in a comparison.
-
-    `slower` has its rows that are slower by more than is allowed, with ``p_gate``, the slowest first; `untested` the
-    columns other, cell_id, cell. `total` counts the cells of the reference, once for each of the `several` others.
-    """
+    """What a gate found in a comparison."""
 
     gate: Gate
-    slower: pd.DataFrame
-    untested: pd.DataFrame
-    total: int
+    slower: pd.DataFrame  # its rows that are slower by more than is allowed, with ``p_gate``, the slowest first
+    untested: pd.DataFrame  # columns other, cell_id, cell
+    total: int  # cells of the reference, once for each of the `several` others
     several: bool
 
     @property

@@ -168,10 +168,7 @@ def _squares(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
 def needs(
     found: pd.DataFrame, cells: int, correction: Correction = "holm", effects: Sequence[float] = (0.18, 0.34)
 ) -> pd.DataFrame:
-    """Interleaved rounds that find an effect four times in five, when so many cells are compared at once.
-
-    From `scatter`; columns `NEEDED`.
-    """
+    """Rounds that find an effect four times in five with so many cells at once, from `scatter`: columns `NEEDED`."""
     records = []
     for row in found.to_dict("records"):
         for effect in effects:

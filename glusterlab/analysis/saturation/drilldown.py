@@ -91,10 +91,7 @@ def find_sample(samples: pd.DataFrame, text: str) -> pd.DataFrame:
 
 
 def inspect_sample(samples: pd.DataFrame, rows: pd.DataFrame, text: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The samples that a page holds (`rows`, and the one that `text` names), and that one.
-
-    Without a text it is of the first series and tool of `rows`.
-    """
+    """Samples of a page: `rows` and the one named by `text`, else of their first series and tool; and that one."""
     if rows.empty and not text.strip():
         return rows, rows
     if text.strip():

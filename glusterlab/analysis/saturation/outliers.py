@@ -185,10 +185,7 @@ def disks_moved(timeline: Timeline) -> tuple[pd.DataFrame, NDArray[np.float64]]:
 
 
 def disks_by_name(times: pd.DataFrame) -> pd.DataFrame:
-    """Each disk over all samples of `disk_times`: in how many it moved anything, was ``judged`` and was ``slow``.
-
-    ``time_ratio`` and ``busy`` are medians over the samples that judge it.
-    """
+    """Each disk of `disk_times`: samples in which it moved, was judged, was slow; medians of those that judge it."""
     rows = times.assign(**{name: times[name].where(times["judged"]) for name in ("time_ratio", "busy")})
     disks = rows.groupby(["host", "device"], sort=False)
     table = disks.agg(
@@ -215,10 +212,7 @@ def named_disks(times: pd.DataFrame, thresholds: Thresholds = USUAL) -> pd.DataF
 
 
 def host_skew(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds = USUAL) -> pd.DataFrame:
-    """What each host carried over the measured part, beside the other hosts of its role; columns `SKEW_COLUMNS`.
-
-    Hosts that carried nothing to speak of are left out: clients without a worker.
-    """
+    """What each host that carried anything to speak of carried over the measured part; columns `SKEW_COLUMNS`."""
     moved = telemetry[telemetry["activity"].isin(("network", "disk")) & telemetry["metric"].isin(_QUANTITIES)]
     parts = []
     for cell, sample, timeline in timelines(moved, samples):
@@ -250,10 +244,7 @@ def host_skew(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresh
 
 
 def skewed_hosts(skew: pd.DataFrame, thresholds: Thresholds = USUAL) -> pd.DataFrame:
-    """Hosts of `host_skew` that carried more than their peers, or less, in most samples, the furthest first.
-
-    ``ratio`` is the median over the samples ``of`` which it carried something in, ``samples`` those as an outlier.
-    """
+    """Hosts of `host_skew` with more than their peers, or less, in most samples ``of`` which they carried something."""
     groups = skew.groupby(["role", "host", "quantity"], sort=True)
     table = groups.agg(ratio=("ratio", "median"), samples=("outlier", "sum"), of=("outlier", "size")).reset_index()
     apart = np.maximum(table["ratio"], 1 / table["ratio"])

@@ -170,22 +170,17 @@ def with_operations(
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """How full the resources of one subsystem, such as ``server network, received``, were over time.
-
-    `threshold` names the field of `Thresholds` that it is held against. `used` has the shape (resources, steps), 1 =
-    full, NaN where nothing is known; `by` says of each disk what it is fullest by. A step counts as full when it lies
-    in a stretch of `stretch_s` whose mean is over the threshold; 0: by itself.
-    """
+    """How full the resources of one subsystem, such as ``server network, received``, were over time."""
 
     subsystem: str
     family: Family
     role: str
-    threshold: str
+    threshold: str  # the field of `Thresholds` that it is held against
     hosts: tuple[str, ...]
-    used: NDArray[np.float64]
+    used: NDArray[np.float64]  # shape (resources, steps), 1 = full, NaN where nothing is known
     devices: tuple[str, ...] = ()
-    by: tuple[By, ...] = ()
-    stretch_s: float = 0.0
+    by: tuple[By, ...] = ()  # what each disk is fullest by
+    stretch_s: float = 0.0  # a step is full in such a stretch whose mean is over the threshold; 0: by itself
 
     def __post_init__(self) -> None:
         for name in ("devices", "by"):

@@ -26,25 +26,21 @@ _ADJECTIVES = {"replicate": "replicated", "disperse": "dispersed", "distribute":
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Curves over workers of one layout and one kind of files (in the study's words).
-
-    `labels` are those of its five figures (``F40``), `names` what their files' names begin with (``fig40``). `quantity`
-    is what its throughput is, `unit` that of its axis, and `factor` leads from the SI unit to that.
-    """
+    """Curves over workers of one layout and one kind of files (in the study's words)."""
 
     slug: str
     called: str
-    labels: tuple[str, ...]
-    names: tuple[str, ...]
+    labels: tuple[str, ...]  # of its five figures (``F40``)
+    names: tuple[str, ...]  # what their files' names begin with (``fig40``)
     type: str
     geometry: str
     kind: str
     tool: str
     nominal_file_size_bytes: int
     files: str
-    quantity: str = "throughput_bytes_per_s"
-    unit: str = "MB/s"
-    factor: float = 1e-6
+    quantity: str = "throughput_bytes_per_s"  # what its throughput is
+    unit: str = "MB/s"  # of its axis
+    factor: float = 1e-6  # from the SI unit to that
 
     @property
     def layout(self) -> str:
@@ -67,15 +63,12 @@ def studies_of(study: spec.Study) -> list[Study]:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The samples of a campaign that stand for a study: as `glusterlab.analysis.select.select` returns them, or none.
-
-    `note` has lines on what is drawn instead of what the study has, `missing` says why there are no samples.
-    """
+    """The samples of a campaign that stand for a study."""
 
     study: Study
-    rows: pd.DataFrame
-    note: str
-    missing: str
+    rows: pd.DataFrame  # as `glusterlab.analysis.select.select` returns them, or none
+    note: str  # lines on what is drawn instead of what the study has
+    missing: str  # why there are no samples
 
     @property
     def words(self) -> str:
@@ -126,17 +119,14 @@ def choose_studies(
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the five figures of a study draw: throughput with limits, the study's numbers and the fitted law.
-
-    `bounds` are the limits between the worker counts, `subsystems` as of `telemetry_by_cell`, `limits` by ``cell_id``.
-    """
+    """What the five figures of a study draw: throughput with limits, the study's numbers and the fitted law."""
 
     chosen: Chosen
     throughput: pd.DataFrame
-    bounds: pd.DataFrame
+    bounds: pd.DataFrame  # the limits between the worker counts
     fits: pd.DataFrame
-    subsystems: pd.DataFrame
-    limits: Mapping[str, Limits]
+    subsystems: pd.DataFrame  # as of `telemetry_by_cell`
+    limits: Mapping[str, Limits]  # by ``cell_id``
 
 
 def measure(

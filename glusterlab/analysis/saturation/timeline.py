@@ -58,17 +58,13 @@ class Series:
 
 @dataclass(frozen=True)
 class Timeline:
-    """One sample on a grid of time.
+    """One sample on a grid of time."""
 
-    `ends` (epoch seconds) and `inside` (the measured part) have the shape (steps,). `series` says what each row of
-    `values` is, shape (series, steps); NaN where a host has no record.
-    """
-
-    ends: NDArray[np.floating[Any]]
+    ends: NDArray[np.floating[Any]]  # epoch seconds, shape (steps,)
     step_s: float
-    inside: NDArray[np.bool_]
-    series: Series
-    values: NDArray[np.float64]
+    inside: NDArray[np.bool_]  # the measured part, shape (steps,)
+    series: Series  # what each row of `values` is
+    values: NDArray[np.float64]  # shape (series, steps); NaN where a host has no record
 
     def of(self, activity: str, metric: str, role: str = "") -> tuple[pd.DataFrame, NDArray[np.float64]]:
         """The series of a metric, columns `NAMES`, and their values."""

@@ -50,10 +50,7 @@ _RECORD = [*_HOST, "time_s"]
 
 
 def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """The telemetry rows of `USED_METRICS` in the measured part of each of the samples.
-
-    Hosts with fewer than `MIN_RECORDS` records there are left out.
-    """
+    """The telemetry rows of `USED_METRICS` in the measured parts of samples, of hosts with `MIN_RECORDS` there."""
     parts = measured_parts(telemetry, samples)
     known = telemetry["metric"].isin(USED_METRICS) & (telemetry["activity"] != "io")
     wanted = telemetry[telemetry["cell_id"].isin(set(parts["cell_id"])) & known]
