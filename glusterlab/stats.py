@@ -151,10 +151,7 @@ def median_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
 def contrast_interval(
     above: Sequence[Iterable[float]], below: Sequence[Iterable[float]], level: float = LEVEL
 ) -> Estimate:
-    """Product of groups of positive samples over the product of others: Welch's t interval on the logarithms.
-
-    There is none where the samples of one lie in two groups.
-    """
+    """Product of groups of positive samples over that of others: Welch's t on logarithms; none with two groups."""
     groups = [_finite(group) for group in (*above, *below)]
     n = min((group.size for group in groups), default=0)
     if n == 0 or any((group <= 0).any() for group in groups):

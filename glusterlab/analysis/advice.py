@@ -104,11 +104,7 @@ def advise(
     prices: PriceList,
     cluster: Cluster | None = None,
 ) -> pd.DataFrame:
-    """Table 1 as the guide prints it beside what follows from measured results, cell by cell: columns `COLUMNS`.
-
-    ``verdict`` is agree, differ, not distinguished, insufficient n or not measured. Raises `DataError` when it has
-    a category that no rule speaks of.
-    """
+    """Table 1 as printed beside what results say: `COLUMNS`; `DataError` for a category without a rule."""
     known = {purpose.category: purpose for purpose in purposes}
     if unknown := sorted(set(published["category"]) - set(known)):
         raise DataError(

@@ -99,10 +99,9 @@ class Block:
         return usable * self.raw(1) / self.usable(1)
 
     def fits(self, servers: int) -> bool:
-        """Whether so many servers hold whole subvolumes, each brick of a subvolume on a server of its own.
+        """Whether so many servers hold whole subvolumes, as `place_bricks` places them: a brick of each on a server.
 
-        Bricks go round the servers as `glusterlab.spec.cell.place_bricks` places them. Replicated servers come in whole
-        sets, so that a set can be added or taken away.
+        Replicated servers come in whole sets, so that a set can be added or taken away.
         """
         subvolume, measured = self.layout.subvolume_size, self.layout.bricks
         if measured % self.servers:
@@ -127,10 +126,9 @@ def of_unknown_size(samples: pd.DataFrame) -> list[str]:
 
 
 def best_rows(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Each layout of selected samples at its best worker count, at full size and of the whole pool.
+    """Each layout of selected samples, of known size, at its best worker count, at full size and of the whole pool.
 
-    Columns of `summarise` and `with_full_size`, ``servers``, ``still_rising``, and ``measured_workers`` (joined by
-    ``;``). What `of_unknown_size` names is left out.
+    Columns of `summarise` and `with_full_size`, ``servers``, ``still_rising``, ``measured_workers`` (joined by ``;``).
     """
     known = samples[(samples["disks"] > 0) & (samples["servers"] > 0)]
     summary = summarise(known, quantity)

@@ -71,8 +71,7 @@ def unknown_capacity(type_: str, kind: str, disks_per_brick: int) -> str:
 def pool_capacity(raw: float, *, type_: str, geometry: str, kind: str, disks_per_brick: int = 1) -> Capacity:
     """What a layout makes of some raw bytes (of all data disks): RAID first, volume after it.
 
-    Raises `ValueError` when the geometry is none, or `raw` is not above 0, and `DataError` where `unknown_capacity`
-    says why it cannot be known.
+    `ValueError` where the geometry is none, or `raw` not above 0; `DataError` where `unknown_capacity` says why.
     """
     if not raw > 0:
         raise ValueError(f"expected raw bytes above 0, found {raw}")

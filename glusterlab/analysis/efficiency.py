@@ -46,11 +46,7 @@ def divided(summary: pd.DataFrame, by: pd.Series, suffix: str) -> pd.DataFrame:
 
 
 def best_workers(summary: pd.DataFrame) -> pd.DataFrame:
-    """For each series, operation and file size, the row of the worker count with the highest mean.
-
-    Worker counts with at least `MIN_SAMPLES` samples go before the others. The best of several noisy means is a little
-    too high on average.
-    """
+    """The rows of the worker count with the highest mean of each curve; those with `MIN_SAMPLES` samples go first."""
     if summary.empty:
         return summary.copy()
     enough = summary["n"] >= MIN_SAMPLES

@@ -113,10 +113,9 @@ def stated_ratios(claims: Claims, figure: str) -> pd.DataFrame:
 
 
 def read_write_gap(table: pd.DataFrame) -> pd.DataFrame:
-    """How many times as fast each layout reads as it writes, by file size.
+    """How many times as fast each layout reads as it writes, by file size: columns of `efficiency` and `RATIO`.
 
-    The rows of `efficiency` that read and have a counterpart that writes, with the columns `RATIO` and
-    ``published_ratio``: what follows from the study's numbers for the two, NaN where it does not state both.
+    ``published_ratio`` follows from the study's numbers for the two, NaN where it does not state both.
     """
     cell = ["series", "tool", "nominal_file_size_bytes", "scale"]
     direction = table["operation"].astype(str).map(DIRECTIONS)

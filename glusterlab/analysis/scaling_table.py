@@ -75,10 +75,7 @@ def _text(fit: Mapping[Any, Any], name: str, factor: float = 1.0) -> str:
 
 
 def scaling_words(fits: pd.DataFrame, factor: float = 1.0, unit: str = "") -> str:
-    """Knees and peaks of the fits in few words, for the caption of a figure that draws them; empty where none is drawn.
-
-    A fit without a peak is counted and not named: why it has none stands in the tables.
-    """
+    """Knees and peaks of the fits in few words, for the caption of a figure that draws them; else empty."""
     every = fits.drop_duplicates(GROUP)
     drawn = every[every["refusal"] == ""]
     if drawn.empty:

@@ -50,10 +50,7 @@ value times its scale over the faster one's, with its 95 % interval ``low`` to `
 
 
 def machine_cpu(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """How busy the machine of a testbed was in the measured part, by cell, the busiest first; needs `NEEDED` alone.
-
-    Shares of all CPUs of the machine, a lower bound; ``busiest`` is that of the sample that has most.
-    """
+    """How busy a testbed's machine was by cell, the busiest first: shares of all its CPUs, which are lower bounds."""
     rows = with_series(valid_samples(samples).reset_index(drop=True))
     found = telemetry_by_cell(telemetry, rows, testbed=True)
     busy = found[found["role"] == "machine"].drop(columns="role")

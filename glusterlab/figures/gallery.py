@@ -28,24 +28,20 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure or table of the page.
-
-    ``label`` is ``Figure 5`` and ``short`` is ``F5``, or ``G5`` both, empty where it is the project's own; ``picture``
-    is empty for a table; ``page`` is a page of its own that shows more; ``earlier``: it is of an earlier run.
-    """
+    """One figure or table of the page."""
 
     name: str
-    label: str
-    short: str
+    label: str  # ``Figure 5``, or ``G5``; empty where it is the project's own
+    short: str  # ``F5``, or ``G5``
     title: str
     caption: str
     alt: str
-    picture: str
+    picture: str  # empty for a table
     files: tuple[str, ...]
     table: Table
     notebook: str
-    earlier: bool = False
-    page: str = ""
+    earlier: bool = False  # of an earlier run
+    page: str = ""  # a page of its own that shows more
 
 
 @dataclass(frozen=True)
@@ -86,8 +82,7 @@ def collect(
 ) -> tuple[list[Figure], list[NotMeasured]]:
     """The figures and tables in a folder, and those that were not measured: by number, then the project's own.
 
-    `made_by` has the notebook of a file, else it is as `shown_in` found it; files in `earlier` are of an earlier run.
-    `outputs` are the study's prefixes of names.
+    `made_by` has the notebook of a file, else it is as `shown_in` found it; `outputs`: the study's prefixes of names.
     """
     figures: list[Figure] = []
     missing: list[NotMeasured] = []

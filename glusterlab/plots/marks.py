@@ -39,10 +39,7 @@ def sample_dots(
     across: bool = False,
     **look: Any,
 ) -> None:
-    """The samples of a point at one place: pale beside its mean, full where they are two groups (`alone`).
-
-    `across`: the place is one of the y axis.
-    """
+    """Samples of a point: pale beside its mean, full where they are two groups (`alone`); `across`: at y."""
     places = [at] * len(values)
     shape: dict[str, Any] = {
         "marker": ".",
@@ -80,10 +77,7 @@ def whole_time(axes: Axes, places: Sequence[float], rows: pd.DataFrame, factor: 
 
 
 def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = False) -> Line2D:
-    """One series of a summary over workers: mean, 95 % interval, and each sample as a small dot beside it.
-
-    Of two groups of samples there are dots alone, and the line has a gap.
-    """
+    """One series over workers: mean, 95 % interval, samples as dots beside it; a gap where they lie in two groups."""
     rows = rows.sort_values("workers")
     style = row_style(rows.iloc[0])
     workers = rows["workers"].astype(float).to_numpy()

@@ -35,19 +35,15 @@ _NOT_JUDGED = "#c4c4c4"  # no shade of the scale, and hatched, so that it differ
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One row of panels: one or two `quantities` (keys of `glusterlab.analysis.saturation.usage.METRICS`) of a role.
-
-    The second is drawn dashed and hollow; `factor` leads from the SI unit to that of the label. `limit` names the
-    attribute of `Limits` that is drawn, without ``_read`` or ``_write``; `full` is a limit of every cell without one.
-    """
+    """One row of panels: one or two quantities of a role, the second dashed and hollow."""
 
     role: str
-    quantities: tuple[str, ...]
+    quantities: tuple[str, ...]  # keys of `glusterlab.analysis.saturation.usage.METRICS`
     label: str
-    factor: float
-    limit: str = ""
+    factor: float  # from the SI unit to that of the label
+    limit: str = ""  # the attribute of `Limits` that is drawn, without ``_read`` or ``_write``
     peaks: bool = False
-    full: float = 0.0
+    full: float = 0.0  # a limit of every cell without one
 
 
 _NETWORK = ("network_receive_bytes_per_s", "network_transmit_bytes_per_s")

@@ -100,20 +100,15 @@ DIGEST_LENGTH = 12  # characters of a digest that footers and CSV files show
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a figure's numbers come from, for its footer.
-
-    `release` is empty where an import does not know it; `digest` is the SHA-256 of the raw files, hexadecimal.
-    `existing`: some cells were measured in a directory that the operator mounted.
-    `half_width` is the share of the mean at which repeats ended, if they did: intervals then cover a little less.
-    """
+    """Where a figure's numbers come from, for its footer."""
 
     campaign: str
-    release: str
-    digest: str
+    release: str  # empty where an import does not know it
+    digest: str  # SHA-256 of the raw files, hexadecimal
     testbed: bool
     imported: bool = False
-    half_width: float | None = None
-    existing: bool = False
+    half_width: float | None = None  # share of the mean at which repeats ended: intervals then cover a little less
+    existing: bool = False  # some cells were measured in a directory that the operator mounted
 
     def footer(self, summary: pd.DataFrame) -> str:
         """The footer line of a table with ``n``, and on a testbed the columns `MODEL`; DataError when it lacks any."""

@@ -28,16 +28,12 @@ from glusterlab.tools.iperf3 import ends_of
 
 @dataclass(frozen=True)
 class Baseline:
-    """A baseline in the raw root; `hardware` as the cluster file of the campaign states it that it is for.
-
-    `models`: the scale models of that cluster by scale and whether operations are limited; without any, all count.
-    `differs`: those in which the baseline is of another cluster.
-    """
+    """A baseline in the raw root."""
 
     path: Path
-    hardware: Hardware | None = None
-    models: Mapping[tuple[float, bool], str] = field(default_factory=dict)
-    differs: tuple[str, ...] = ()
+    hardware: Hardware | None = None  # as the cluster file of the campaign states it that it is for
+    models: Mapping[tuple[float, bool], str] = field(default_factory=dict)  # by scale, limited operations; none: any
+    differs: tuple[str, ...] = ()  # in what the baseline is of another cluster
 
     @classmethod
     def of(cls, raw: Path, cluster: Cluster) -> Self | None:
@@ -68,11 +64,7 @@ class Baseline:
         )
 
     def limits(self, backing: str, scale: float, *, operations_limited: bool) -> Limits | None:
-        """Limits of one host under a scale model; None where not all of them were measured.
-
-        Medians over servers, bricks and links; the link of a server is that between servers, of one server that to
-        clients.
-        """
+        """Limits of one host: medians over servers, bricks and links; None where not all of them were measured."""
         rates = {
             (each.what, each.of, each.operation): each.median
             for each in self.results

@@ -37,20 +37,17 @@ from glusterlab.tables import build as tables
 
 @dataclass(frozen=True)
 class Release:
-    """A campaign of a comparison; `label` is its GlusterFS version, with the campaign's name where two have one.
+    """A campaign of a comparison."""
 
-    `digest` is that of its manifest, `half_width` the share of the mean at which cells' repeats ended.
-    """
-
-    label: str
+    label: str  # its GlusterFS version, with the campaign's name where two have one
     name: str
     path: Path
     version: str
-    digest: str
+    digest: str  # of its manifest
     samples: pd.DataFrame
     conditions: Conditions
     testbed: bool
-    half_width: float | None
+    half_width: float | None  # share of the mean at which cells' repeats ended
 
 
 @dataclass(frozen=True)

@@ -52,25 +52,20 @@ class NotMeasured:
 
 @dataclass(frozen=True)
 class Section:
-    """One notebook on one campaign.
-
-    `published` are the numbers that the study states, `published_folder` is ``raw/published/<study>``; `folder` and
-    `formats` say where figures go. `cluster` is None where an import does not know it, `baseline` lies beside the
-    campaign. `base` is the project's folder, `raw` the campaign's.
-    """
+    """One notebook on one campaign."""
 
     tables: Tables
-    published: pd.DataFrame
-    cluster: Cluster | None
+    published: pd.DataFrame  # numbers that the study states
+    cluster: Cluster | None  # None where an import does not know it
     provenance: Provenance
-    folder: Path
+    folder: Path  # where figures go
     formats: tuple[str, ...]
-    baseline: Baseline | None = None
-    base: Path = Path()
-    published_folder: Path = Path()
+    baseline: Baseline | None = None  # beside the campaign
+    base: Path = Path()  # the project's folder
+    published_folder: Path = Path()  # ``raw/published/<study>``
     study: Study = field(default_factory=no_study)
     campaign: Campaign | None = None
-    raw: Path = Path()
+    raw: Path = Path()  # the campaign's folder
     releases: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Name and digest of the campaigns that rows of other releases come from, by their labels."""
 
@@ -194,10 +189,7 @@ class Section:
         return f"The baseline {self.baseline.name} has no valid sample of it."
 
     def limits(self, samples: pd.DataFrame) -> dict[str, Limits]:
-        """What the hardware under each cell (``cell_id``) can do per host, on the scale that was measured.
-
-        As a baseline of the same cluster measured it, else as cluster.yaml states it; nothing without a cluster.
-        """
+        """What the hardware under each cell can do per host on its scale, by a baseline, else by cluster.yaml."""
         if self.cluster is None:
             return {}
         found: dict[str, Limits] = {}

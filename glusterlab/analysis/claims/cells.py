@@ -114,7 +114,7 @@ def join_campaigns(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 class Campaign:
-    """A campaign's samples, ready to be asked for the cells of claims; ``layouts`` and ``servers`` are the study's.
+    """A campaign's samples, to be asked for the cells of claims; layouts and servers are the study's.
 
     ``columns``: where quantities are, other than in `QUANTITIES`: another view of the same rates.
     """

@@ -1,7 +1,6 @@
 """A gate for CI: which cells of a comparison must not pass, by a test of its own at the loss that is allowed.
 
-Its p is corrected over all cells that can be tested. A cell that is equivalent within the margin may still fail a gate
-that is stricter than the margin.
+A cell that is equivalent within the margin may still fail a gate that is stricter than the margin.
 """
 
 from collections.abc import Sequence

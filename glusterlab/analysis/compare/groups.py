@@ -68,8 +68,7 @@ def averages(
 ) -> pd.DataFrame:
     """Ratios over all cells of an operation and file size: geometric means within each repeat, then as for a cell.
 
-    Takes what `compare_cells` takes and returns; columns `AVERAGED`. Groups of one cell are left out. They are not
-    tested: the tests of the cells have been paid for already.
+    Columns `AVERAGED`; groups of one cell are left out. Not tested: the tests of the cells have been paid for already.
     """
     records = []
     mine = valid_samples(reference)

@@ -167,10 +167,7 @@ def disk_times(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thres
 
 
 def disks_moved(timeline: Timeline) -> tuple[pd.DataFrame, NDArray[np.float64]]:
-    """Disks that moved anything to speak of, and their bytes/s, shape (disks, records of the measured part).
-
-    Columns ``host``, ``device``, ``busy_s``, and ``reading``: the disks of the sample read more than they wrote.
-    """
+    """Disks that moved anything to speak of (``reading``: more than they wrote), bytes/s (disks, records)."""
     disks, written = timeline.of("disk", "write_bytes_per_s", "server")
     others = ("read_bytes_per_s", "utilisation_fraction")
     read, util = (timeline.beside("disk", "write_bytes_per_s", other, "server")[:, timeline.inside] for other in others)

@@ -50,20 +50,16 @@ _DIRECTIONS = {"received": "receive_bytes_per_s", "sent": "transmit_bytes_per_s"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the hardware can do per host, in bytes/s, on the scale that was measured (a scale model's own limits).
+    """What the hardware can do per host, in bytes/s, on the scale that was measured (a scale model's own limits)."""
 
-    Links in each direction; ``server_disks_*`` are all disks of a server together, ``server_operations_*`` what a scale
-    model leaves them per second, ``brick_*`` one brick alone. `source` names the baseline that measured them, if any.
-    """
-
-    server_link: float
+    server_link: float  # in each direction
     client_link: float
-    server_disks_write: float
+    server_disks_write: float  # all disks of a server together
     server_disks_read: float
-    source: str = ""
-    brick_write: float | None = None
+    source: str = ""  # the baseline that measured them, if any
+    brick_write: float | None = None  # one brick alone
     brick_read: float | None = None
-    server_operations_write: float | None = None
+    server_operations_write: float | None = None  # per second, what a scale model leaves all disks of a server
     server_operations_read: float | None = None
 
 
@@ -87,23 +83,18 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What the resources under one cell can do, on the scale that was measured; None where it is not known.
+    """What the resources under one cell can do on its scale, rates in bytes/s; None, and 0 or less, is not known."""
 
-    Rates are bytes/s: of a link in each direction, of one brick alone (``disk_*``), of all bricks of a server
-    (``server_*``); 0 or less counts as not known. `operations` are those of one brick. `serial`: a brick is one disk
-    that serves one request at a time. `one_machine`: a testbed. `memory` is in bytes by host.
-    """
-
-    server_link: float | None = None
+    server_link: float | None = None  # in each direction
     client_link: float | None = None
-    disk_read: float | None = None
+    disk_read: float | None = None  # one brick alone
     disk_write: float | None = None
-    server_read: float | None = None
+    server_read: float | None = None  # all bricks of a server
     server_write: float | None = None
-    operations: Operations | None = None
-    serial: bool = False
-    one_machine: bool = False
-    memory: Mapping[str, float] = field(default_factory=dict)
+    operations: Operations | None = None  # of one brick
+    serial: bool = False  # a brick is one disk that serves one request at a time
+    one_machine: bool = False  # a testbed
+    memory: Mapping[str, float] = field(default_factory=dict)  # bytes by host
 
     def __post_init__(self) -> None:
         for name in ("server_link", "client_link", "disk_read", "disk_write", "server_read", "server_write"):
@@ -127,10 +118,7 @@ def capacities(
     memory: Mapping[str, float],
     operations: Mapping[str, Operations],
 ) -> dict[str, Capacity]:
-    """What the resources under each cell can do, by ``cell_id``; every cell has one.
-
-    `memory` is in bytes by host, `operations` those of one brick by ``cell_id``, where a scale model limits them.
-    """
+    """What the resources under every cell can do, by ``cell_id``, as `operations` of a brick; `memory` by host."""
     found: dict[str, Capacity] = {}
     common = Capacity(one_machine=cluster is not None and cluster.is_testbed, memory=memory)
     for cell, limit, backing, kind in _backings(samples, limits, cluster):

@@ -89,10 +89,9 @@ def choose_studies(
     layouts: Sequence[str] = (),
     sizes: Sequence[float | None] = (),
 ) -> list[Chosen]:
-    """The samples of a campaign that stand for each of some studies.
+    """The samples of a campaign that stand for each of some studies, or the nearest that there is.
 
-    `layouts` (names) and `sizes` (nominal, bytes) are one for each study, as far as they go; else the study's, or the
-    nearest that there is.
+    `layouts` (names) and `sizes` (nominal, bytes) are one for each study, as far as they go; else the study's.
     """
     found = []
     for study, name, size in zip(studies, chain(layouts, repeat("")), chain(sizes, repeat(None)), strict=False):

@@ -84,10 +84,7 @@ class Timeline:
 def timelines(
     telemetry: pd.DataFrame, samples: pd.DataFrame, parts: pd.DataFrame | None = None
 ) -> Iterator[tuple[str, int, Timeline]]:
-    """Cell, sample number and timeline of each sample that has telemetry; `parts`: by default `measured_parts`.
-
-    The loopback interface is in none: what hosts send to themselves fills no link.
-    """
+    """Cell, sample number and timeline of each sample with telemetry, but that of the loopback: it fills no link."""
     parts = measured_parts(telemetry, samples) if parts is None else parts
     known = telemetry[telemetry["metric"].isin(JUDGED_METRICS) & (telemetry["device"] != "lo")]
     groups = known.groupby(["cell_id", "sample"], observed=True).indices

@@ -131,10 +131,9 @@ def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testb
     """One value per sample, role and quantity: the mean over hosts of the mean over the measured part.
 
     Disks of a host are added up, except their waiting time, which is averaged over all requests. Of its interfaces the
-    fullest counts, record by record: a bond is itself one of them. Clients without a worker are left out.
-
-    Columns of `samples`, with ``role`` (server, client or machine), ``quantity`` (a key of `METRICS`), ``value`` and
-    ``peak`` (the mean over hosts of each host's busiest `PEAK_S` seconds, NaN for the waiting time), and ``hosts``.
+    fullest counts, record by record: a bond is itself one of them. Clients without a worker are left out. Columns of
+    `samples`, ``role`` (server, client or machine), ``quantity`` (a key of `METRICS`), ``value``, ``peak`` (mean over
+    hosts of each host's busiest `PEAK_S` seconds, NaN for the waiting time), and ``hosts``.
     """
     worked = telemetry_by_host(telemetry, samples, testbed=testbed)
     roles = worked.groupby(["cell_id", "sample", "role", "quantity"])

@@ -74,11 +74,7 @@ def judge(
     capacity: Mapping[str, resources.Capacity],
     thresholds: Thresholds = USUAL,
 ) -> Judgement:
-    """Judge every subsystem over the measured part of each sample: warm-up and ramp-down do not count.
-
-    The telemetry holds `glusterlab.analysis.saturation.timeline.JUDGED_METRICS`, also of other samples; `capacity` is
-    by ``cell_id``.
-    """
+    """Judge every subsystem over the measured part of each sample; `capacity` is by ``cell_id``."""
     expected = {
         (str(row["cell_id"]), int(row["sample"])): {role: int(row.get(f"{role}s", 0)) for role in _ROLES}
         for row in samples.to_dict("records")
