@@ -1,7 +1,4 @@
-"""Which pool for which purpose: a study's table of advice, derived again from measured results, cell by cell.
-
-The purposes are data of the study; how one is decided is this project's rule, which the notebook on sizing states.
-"""
+"""Which pool for which purpose: a study's table of advice, derived from results by this project's rule."""
 
 import math
 from collections.abc import Sequence

@@ -126,10 +126,7 @@ def of_unknown_size(samples: pd.DataFrame) -> list[str]:
 
 
 def best_rows(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Each layout of selected samples, of known size, at its best worker count, at full size and of the whole pool.
-
-    Columns of `summarise` and `with_full_size`, ``servers``, ``still_rising``, ``measured_workers`` (joined by ``;``).
-    """
+    """Each layout of known size at its best worker count, at full size; ``measured_workers`` are joined by ``;``."""
     known = samples[(samples["disks"] > 0) & (samples["servers"] > 0)]
     summary = summarise(known, quantity)
     best = with_full_size(best_of_curves(summary)).drop(columns="points")
@@ -221,10 +218,9 @@ def counts_words(measured: Iterable[tuple[int, ...]]) -> str:
 
 
 def server_rates(block: Block, hardware: Hardware | None, operation: str) -> tuple[float | None, float | None]:
-    """Throughput of one server (bytes/s) by the summit's rules, and what its link and disks allow the layout at most.
+    """Bytes/s of one server by the summit's rules, and what its link and disks allow the layout at most.
 
-    None without hardware, and for what is not ``write`` or ``read`` of large files; no bound where bricks are not
-    spread evenly.
+    None without hardware, and for what is no ``write`` or ``read`` of large files; no bound for uneven bricks.
     """
     if hardware is None or operation not in SHARES:
         return None, None

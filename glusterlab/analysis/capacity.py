@@ -1,7 +1,7 @@
 """Usable capacity of a layout, and the guide's rules on fault domains and pool sizes, as checks with findings.
 
-Capacity follows from the layout alone, nothing of it is measured (the guide, Gluster volumes and bricks, and Selecting
-a data protection method, figure 3). What file systems, thin pools and reserves take is left out, as the guide does.
+Capacity follows from the layout alone (the guide, Gluster volumes and bricks, and Selecting a data protection method,
+figure 3). What file systems, thin pools and reserves take is left out, as the guide does.
 """
 
 from functools import lru_cache
@@ -120,10 +120,7 @@ def fault_domain(servers: int) -> float:
 
 
 def dense_rule(disks_per_server: float, raw: float) -> Finding | None:
-    """Whether servers as dense as these fit a pool by the guide: only where more than 1 PB of raw disks is *needed*.
-
-    None if not dense. What fault domains ask for may hold a petabyte that nobody needs.
-    """
+    """Whether a *need* of raw bytes, over 1 PB, asks for servers as dense as these, by the guide; None if not dense."""
     if disks_per_server < DENSE_DISKS:
         return None
     return Finding(

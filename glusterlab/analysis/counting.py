@@ -68,10 +68,7 @@ def payload_rates(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFram
 
 
 def counting_views(samples: pd.DataFrame, payload: pd.DataFrame) -> pd.DataFrame:
-    """How much a cell's bytes per second depend on counting, a row per cell of valid samples: columns `COUNTING`.
-
-    ``payload`` is from `payload_rates`. ``disagree`` names what differs from the tool's own rate by more than `AGREE`.
-    """
+    """How much a cell's bytes/s depend on counting: columns `COUNTING`; `disagree` names what is over `AGREE` away."""
     rows = with_series(valid_samples(samples)).astype({"cell_id": str})
     whole = rows.get(WHOLE[_RATE], pd.Series(np.nan, rows.index))
     rows = rows.assign(tool_bytes_per_s=rows[_RATE], whole_bytes_per_s=whole)

@@ -23,11 +23,7 @@ MODEL_COLUMNS = ["name", "model", "disks", "disk_model", "disk_capacity_bytes", 
 
 
 def hosts_table(cluster: Cluster | None, server_model: str = "") -> pd.DataFrame:
-    """The hosts of a cluster, servers first: columns `HOST_COLUMNS`; no rows when it is not known.
-
-    With ``server_model`` the servers are shown as this entry of ``server_models``, with the bricks of its backings
-    only; no rows when there is no such entry.
-    """
+    """The hosts of a cluster, servers first, as an entry of ``server_models``; no rows where not known."""
     kind = None if cluster is None else cluster.server_models.get(server_model)
     if cluster is None or (server_model and kind is None):
         return pd.DataFrame(columns=HOST_COLUMNS)
@@ -106,11 +102,9 @@ def _range(values: Iterable[int]) -> str:
 
 
 def written_sizes(campaign: Campaign, cluster: Cluster | None) -> pd.DataFrame:
-    """What the workloads of a campaign write, as its specification says.
+    """What a campaign's workloads write: `WRITTEN`, and workers and files per worker in words (``1 to 96``).
 
-    `WRITTEN` (``record_size_bytes`` is NaN where it is left to the tool), ``workers`` and ``files_per_worker`` (str,
-    such as ``1 to 96``). ``length`` is by how much files are longer than the scale asks for: 1 where the model keeps
-    the size.
+    Records are NaN where left to the tool; ``length`` is by how much files are longer than the scale asks.
     """
     scales = {} if cluster is None else {name: model.scale for name, model in cluster.scale_models.items()}
     workers: dict[tuple[object, ...], set[int]] = {}
@@ -133,11 +127,7 @@ def written_sizes(campaign: Campaign, cluster: Cluster | None) -> pd.DataFrame:
 
 
 def file_sizes_table(published: pd.DataFrame, written: pd.DataFrame) -> pd.DataFrame:
-    """The file sizes of a study (from `load_file_sizes`) beside what a campaign writes for them (`written_sizes`).
-
-    A row for each way in which a size is written; ``tool`` is empty and numbers are NaN where it is not, ``use_case``
-    where only the campaign has it.
-    """
+    """The file sizes of a study beside what a campaign writes for them, a row for each way, or for none."""
     rows: list[dict[str, object]] = []
     known = pd.Series(data=False, index=written.index)
     for size in published.to_dict("records"):

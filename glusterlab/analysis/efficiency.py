@@ -1,7 +1,4 @@
-"""Throughput per disk, the guide's measure of what an investment yields, and the worker count where a volume saturates.
-
-It divides by all disks, "regardless of the RAID, replication, or erasure coding configuration".
-"""
+"""Throughput per disk, of all disks whatever the protection, and the worker count where a volume saturates."""
 
 import math
 
@@ -128,10 +125,7 @@ def with_published(summary: pd.DataFrame, published: pd.DataFrame, samples: pd.D
 def with_published_totals(
     summary: pd.DataFrame, published: pd.DataFrame, samples: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """A summary of all workers together with ``published``: what the study states, per disk times the disks.
-
-    A level that the curve reaches ("topped out", "peak"), and no point of it; NaN where nothing is stated.
-    """
+    """A summary with ``published``: the level that the study states, per disk times the disks; NaN without one."""
     per = with_published(summary.assign(quantity=summary["quantity"].astype(str) + "_per_disk"), published, samples)
     disks = summary["disks"].astype(float)
     return summary.assign(published=per["published"] * disks.where(disks > 0))
@@ -144,20 +138,15 @@ def best_of_curves(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) -> pd.DataFrame:
-    """Selected samples per disk at each series' best worker count, with full-size and published values.
-
-    Layouts whose disks an import does not know are left out. ``still_rising`` (bool): the value is a lower bound of the
-    layout's best; ``points`` (int): worker counts that were measured.
-    """
+    """Samples of layouts with known disks, per disk at the best worker count, with full-size and published values."""
     best = best_of_curves(summarise(samples[samples["disks"] > 0], quantity))
     return with_published(with_full_size(per_disk(best)), published, samples)
 
 
 def all_sizes(samples: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Throughput per disk over the files of both tools, small files as bytes: what figures 26 and 27 of the guide draw.
+    """Per disk over the files of both tools, small ones as bytes, creates as writes: figures 26 and 27 of the guide.
 
-    Creates count as writes. Rows, as of `efficiency`, are each on the scale of its own model: only ``full_size_mean``
-    compares.
+    Rows, as of `efficiency`, are each on the scale of its own model: only ``full_size_mean`` compares.
     """
     quantities = published["quantity"].astype(str)
     in_files = quantities.str.startswith("files_per_s")

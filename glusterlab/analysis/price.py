@@ -57,10 +57,7 @@ def price_factors() -> list[float]:
 
 
 def priced(samples: pd.DataFrame, quantity: str, prices: PriceList) -> pd.DataFrame:
-    """What each layout does at its best worker count, with what its pool costs and holds, in the order of the guide.
-
-    Columns of `best_rows` and `PRICED`. Layouts on servers that the list does not have are left out (`pricing_notes`).
-    """
+    """What each layout does at its best worker count, with what its pool costs: columns of `best_rows` and `PRICED`."""
     best = best_rows(samples, quantity)
     found = blocks(best, prices)
     records = [

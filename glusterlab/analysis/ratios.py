@@ -1,7 +1,4 @@
-"""Ratios of cells: one kind of servers against another, and reads against writes of one layout.
-
-Each ratio is of two cells at their own best worker counts, and needs no scale.
-"""
+"""Ratios of cells at their best worker counts: one kind of servers against another, reads against writes."""
 
 import math
 from collections.abc import Collection

@@ -92,10 +92,9 @@ def scale_pairs(samples: pd.DataFrame, busy: pd.DataFrame) -> pd.DataFrame:
 
 
 def pooled_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
-    """What `scale_pairs` come to together, for each file size and two scales with several cells.
+    """What `scale_pairs` come to together, for each file size and two scales with several cells, also in ``words``.
 
-    Intervals that hold 1 one by one may leave it out together. Columns: nominal_file_size_bytes, slow_scale,
-    fast_scale, cells, ratio, low, high, agree, and ``words``, all of it in a sentence.
+    Intervals that hold 1 one by one may leave it out together.
     """
     columns = ["nominal_file_size_bytes", "slow_scale", "fast_scale"]
     records = []

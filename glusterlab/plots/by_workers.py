@@ -147,11 +147,7 @@ def draw_workers_and_limits(
     fits: pd.DataFrame,
     note: str = "",
 ) -> None:
-    """Throughput by workers with the limit of each layout: a row per family, a column per operation.
-
-    `table` is a summary with the columns of `with_limits` and `with_published_totals`; `factor` leads from its SI unit
-    to `unit`. `curves` are from `limit_curves`, `fits` from `scaling_curves`.
-    """
+    """Throughput by workers (`with_limits`, `with_published_totals`), a row per family, a column per operation."""
     operations = operations_of(table)
     shown = comparable(table)
     if not shown.two_axes:

@@ -1,7 +1,4 @@
-"""House style of every figure: colours of layouts, title, footer; matplotlib's settings stand in `house.mplstyle`.
-
-Replicated volumes are blue, dispersed ones orange to yellow. In grey the layouts of the studies differ, too.
-"""
+"""House style of every figure: colours of layouts, which differ in grey, too, title, footer; see `house.mplstyle`."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
@@ -171,17 +168,14 @@ def house_style() -> AbstractContextManager[None]:
 
 
 class Frame:
-    """A figure of house style while it is drawn, made without pyplot: nothing stays open, nothing is shown by itself.
-
-    `rows` are those behind the footer, where they are not the table that is saved; `saved` is what became of it.
-    """
+    """A figure of house style while it is drawn, without pyplot: nothing stays open or is shown by itself."""
 
     def __init__(self, title: str) -> None:
         self.title = title
         self.subtitle: list[str] = []
         self.key: list[Line2D] = []
-        self.rows: pd.DataFrame | None = None
-        self.saved: object = None
+        self.rows: pd.DataFrame | None = None  # behind the footer, where they are not the table that is saved
+        self.saved: object = None  # what became of it
         self.figure = Figure(figsize=(WIDTH_IN, WIDTH_IN))
         FigureCanvasAgg(self.figure)
         self._height = 0.0

@@ -151,10 +151,7 @@ def compare_campaigns(
     view: str = VIEWS[0],
     progress: tables.Progress = lambda *_: None,
 ) -> Comparison:
-    """Hold campaigns against the first of them, by one of `glusterlab.analysis.select.VIEWS` of their rates.
-
-    Raises UsageError when there are fewer than two, one is there twice (but for ``same``), or an operation is unknown.
-    """
+    """Hold campaigns against the first of them by a view of rates; UsageError for fewer than two, or twice the same."""
     if len(paths) < 2:
         raise UsageError("expected two campaigns or more, the reference first")
     raws = [RawStore.open(Path(path)).path for path in paths]

@@ -249,10 +249,9 @@ def open_section(
 ) -> Section:
     """Load what a notebook needs; raises DataError where there is no campaign.
 
-    ``campaign`` is its folder: a relative path is looked for in the current directory, then in the project.
-    ``figures`` is relative to where the campaign was found (empty: ``figures/<campaign>``), ``formats`` any of svg,
-    png, csv, comma-separated. ``study``: of published numbers (empty: the one that the campaign names). ``reads``: the
-    tools whose samples the section holds, comma-separated; ``*`` all, ``none`` none.
+    ``campaign`` is its folder, from the current directory or the project; ``figures`` a folder from there (empty:
+    ``figures/<campaign>``); ``study`` that of published numbers (empty: the campaign's). ``formats`` and ``reads``, the
+    tools whose samples the section holds (``*`` all, ``none`` none), are comma-separated.
     """
     refuse_unknown_parameters()
     tools = parse_reads(reads)

@@ -1,8 +1,7 @@
 """From a number in a figure's CSV back to samples, raw files and lines, with the arithmetic in between.
 
-A row says which samples it is of, by ``cell_id``, ``samples`` and ``quantity``, or by columns that are named like them,
-such as ``samples_other`` and ``slow_cell``. Their raw files are read again, and what `summarise` makes of them is held
-against the row.
+A row's samples stand in ``cell_id``, ``samples`` and ``quantity``, or in columns such as ``samples_other`` and
+``slow_cell``. Their raw files are read again, and what `summarise` makes of them is held against the row.
 """
 
 import json
@@ -115,10 +114,7 @@ class _Group(NamedTuple):
 
 
 def trace(figure: Path, wanted: Sequence[str], raw: Path) -> Trace:
-    """Trace one row of a CSV file, by its number from 1 or by values ``column=value``; campaigns are below `raw`.
-
-    UsageError where there is no such row, DataError where its campaign is not what it was made of.
-    """
+    """Trace a row of a CSV file, by its number or ``column=value``; UsageError without it, DataError if stale."""
     rows = read_rows(figure)
     number = _choose(figure, rows, wanted)
     row = rows[number - 1]

@@ -1,7 +1,4 @@
-"""Which measured cells a claim compares, and the ratio of them with its 95 % interval.
-
-Every value is per disk and times the scale: what a pool of full size would yield for each of its disks.
-"""
+"""The cells that a claim compares, per disk and times the scale, and their ratio with its 95 % interval."""
 
 import itertools
 import math
@@ -100,10 +97,7 @@ class _NotThereError(Exception):
 
 
 def join_campaigns(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Samples of several campaigns (at least one) as of one; of several ``cell_id`` becomes ``campaign/cell_id``.
-
-    Raises `UsageError` when two campaigns have one name.
-    """
+    """Samples of several campaigns as of one, ``cell_id`` as ``campaign/cell_id``; `UsageError` for two of one name."""
     if len(tables) == 1:
         return tables[0]
     names = [name for table in tables for name in sorted(set(table["campaign"].astype(str)))]

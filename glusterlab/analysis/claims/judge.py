@@ -1,7 +1,4 @@
-"""Published against measured: each claim of a study gets its verdict from a campaign's samples.
-
-`glusterlab.analysis.claims.verdicts` has the rule of one ratio, `glusterlab.analysis.claims.cells` finds the cells.
-"""
+"""Published against measured: each claim of a study gets its verdict from a campaign's samples."""
 
 import math
 from collections import Counter
@@ -68,10 +65,7 @@ def judge(
     by_telemetry: Mapping[str, TelemetryVerdict] | None = None,
     columns: Mapping[Quantity, str] | None = None,
 ) -> list[Judgement]:
-    """The verdict of each claim on a campaign, in their order; some are decided by telemetry, by the claim's id.
-
-    ``columns``: where the samples table has quantities, to judge by another view of them.
-    """
+    """The verdict of each claim on a campaign, in their order; ``columns`` has quantities by another view of rates."""
     campaign = Campaign(samples, claims.layouts, claims.servers, columns)
     # what a table of samples cannot show is not met
     met = {"nfs"} if samples["access"].astype(str).str.startswith("nfs").any() else set()
@@ -106,10 +100,7 @@ def judge_both_views(
 
 
 def across_views(judged: Sequence[Judgement], others: Sequence[Judgement], views: tuple[str, str]) -> list[Judgement]:
-    """What `judge` says by one view of rates, but where another view gives another verdict: it depends on counting.
-
-    ``views`` names both. A verdict that one of the views cannot give leaves the other's.
-    """
+    """What `judge` says by one view of rates; where another one gives another verdict, it depends on counting."""
     found = []
     for one, other in zip(judged, others, strict=True):
         open_ = {"not measured", "model cannot tell"}

@@ -138,7 +138,6 @@ def repeats_text(row: pd.Series) -> str:
 def totals(table: pd.DataFrame) -> pd.DataFrame:
     """How many claims of each class have each verdict, and how many independent measured ratios are behind them.
 
-    A column per verdict and ``all``, and ``of``: claims, or measured ratios, of which one may decide several claims.
     ``evidence`` is what campaigns tell; arithmetic and facts stand below it and not in it.
     """
     classes = table["class"].astype(str)

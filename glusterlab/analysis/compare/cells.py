@@ -166,11 +166,7 @@ def cell_names(samples: pd.DataFrame) -> dict[str, str]:
 def compare_cells(
     reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], rule: Rule | None = None, *, name: str = "reference"
 ) -> pd.DataFrame:
-    """Hold campaigns against a reference, cell by cell.
-
-    Takes the samples tables of the reference, which gets `name`, and of the others by the names that they get. Returns
-    the columns `COMPARED`, writes first, then by file size, layout and workers; no rows when no cell is common.
-    """
+    """Hold campaigns, by name, against a reference, cell by cell: columns `COMPARED`; maybe no rows."""
     rule = rule or Rule()
     whole = with_series(pd.concat([reference, *others.values()], ignore_index=True))
     names = cell_names(whole)
@@ -227,11 +223,7 @@ def _tested(pairs: Sequence[Pair], rule: Rule) -> list[dict[str, object]]:
 
 
 def unmatched(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], name: str = "reference") -> pd.DataFrame:
-    """Cells that cannot be compared: only one campaign has them, or has valid samples of them with a value above 0.
-
-    Takes what `compare_cells` takes. Columns `UNMATCHED`; ``campaign`` is the one that lacks the cell, or the other one
-    where both do.
-    """
+    """Cells that cannot be compared: `UNMATCHED`; ``campaign`` lacks the cell, the other one where both do."""
     records = []
     mine = _by_cell(reference)
     for label, samples in others.items():

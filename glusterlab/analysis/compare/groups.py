@@ -66,10 +66,7 @@ def _means(samples: pd.DataFrame, cells: Sequence[str], quantities: Mapping[str,
 def averages(
     table: pd.DataFrame, reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], name: str = "reference"
 ) -> pd.DataFrame:
-    """Ratios over all cells of an operation and file size: geometric means within each repeat, then as for a cell.
-
-    Columns `AVERAGED`; groups of one cell are left out. Not tested: the tests of the cells have been paid for already.
-    """
+    """Ratios over several cells of an operation and file size, by geometric means in each repeat; not tested."""
     records = []
     mine = valid_samples(reference)
     for label, samples in others.items():

@@ -1,7 +1,4 @@
-"""How many repeats a comparison needs to find an effect, by simulation of the rank test with a fixed seed.
-
-What intervals cover, and how often a release differs from itself, is calibrated in the tests (``make calibrate``).
-"""
+"""How many repeats a comparison needs to find an effect, by simulation of the rank test with a fixed seed."""
 
 import math
 from bisect import bisect_left

@@ -1,7 +1,4 @@
-"""Whether two campaigns were measured in interleaved rounds, and which samples of a cell make a round.
-
-A machine drifts; two campaigns one after the other cannot tell that from the release, rounds in turns can.
-"""
+"""Whether two campaigns were measured in interleaved rounds, which a drift of the machine does not mislead."""
 
 import math
 from collections.abc import Sequence

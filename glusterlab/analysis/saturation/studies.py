@@ -1,7 +1,4 @@
-"""What saturates, as a study shows it: figures over the number of workers, of one layout and one kind of files each.
-
-A campaign that lacks a layout or a size shows the nearest that it has, and says so.
-"""
+"""What saturates, as a study's figures show it: over workers, of its layout or the nearest that was measured."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""The telemetry of one sample on one grid of time.
-
-Records of all hosts lie in common steps, so that "full at the same time" means something.
-"""
+"""The telemetry of one sample in common steps of time, so that "full at the same time" means something."""
 
 import math
 from collections.abc import Iterator
