@@ -57,10 +57,10 @@ def slow_places(results: Sequence[Rates], cluster: Cluster) -> list[str]:
     for each in ordered(results, cluster):
         slow = sorted((rate, place) for place, rate in each.rates.items() if rate < SLOW * each.median)
         if slow:
-            named = ", ".join(f"{place} {_mb(rate)} MB/s" for rate, place in slow[:4])
+            named = ", ".join(f"{place} {short_number(rate / MEGABYTE)} MB/s" for rate, place in slow[:4])
             more = f" and {len(slow) - 4} more" if len(slow) > 4 else ""
             what = "" if each.what == "link" else f" {each.operation}"
-            bound = f"below {100 * SLOW:.0f} % of the median {_mb(each.median)} MB/s"
+            bound = f"below {100 * SLOW:.0f} % of the median {short_number(each.median / MEGABYTE)} MB/s"
             lines.append(f"{label(each, cluster)}{what}, {each.model}: {bound}: {named}{more}")
     return lines
 
@@ -88,10 +88,6 @@ def label(each: Rates, cluster: Cluster) -> str:
     if each.what == "brick":
         return f"one {'array' if array else 'disk'}, {each.of}"
     return f"a server's {'arrays' if array else 'disks'} at once, {each.of}"
-
-
-def _mb(rate: float) -> str:
-    return short_number(rate / MEGABYTE)
 
 
 PLACE_COLUMNS = [

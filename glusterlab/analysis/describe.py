@@ -33,19 +33,16 @@ def hosts_table(cluster: Cluster | None, server_model: str = "") -> pd.DataFrame
     if kind is not None:
         model, disks = kind.model, kind.disks
         parts = _parts(disks, kind.disk_model, kind.cpu_model, kind.memory, kind.raid_controller, kind.network)
-    backings = {
-        name: backing
+    bricks = "; ".join(
+        f"{name}: {_bricks_words(backing)}"
         for name, backing in cluster.backings.items()
         if not server_model or backing.server_model == server_model
-    }
-    bricks = "; ".join(f"{name}: {_bricks_words(backing)}" for name, backing in backings.items())
-    servers = [
-        ("server", host.name, model, parts, disks, bricks, float(hardware.server_link)) for host in cluster.servers
-    ]
-    what = hardware.client_model or ""
-    memory = hardware.memory_per_client or ""
-    clients = [("client", host.name, what, memory, 0, "", float(hardware.client_link)) for host in cluster.clients]
-    return pd.DataFrame(servers + clients, columns=HOST_COLUMNS)
+    )
+    server = (model, parts, disks, bricks, float(hardware.server_link))
+    client = (hardware.client_model or "", hardware.memory_per_client or "", 0, "", float(hardware.client_link))
+    rows = [("server", host.name, *server) for host in cluster.servers]
+    rows += [("client", host.name, *client) for host in cluster.clients]
+    return pd.DataFrame(rows, columns=HOST_COLUMNS)
 
 
 def _bricks_words(backing: Backing) -> str:

@@ -41,8 +41,6 @@ MOST_COUNTS = 2000
 
 _CELL = ["type", "geometry", "backing", "access", "operation", "workers", "files_per_worker", "scale"]
 
-LIMIT = ["limit", "limit_part", "limit_source", "share", "share_low", "share_high", "above_limit"]
-
 
 def volume_bounds(
     type_: str,
@@ -210,7 +208,7 @@ def reads_all_bricks(type_: str, options: Mapping[str, str], releases: str) -> b
 
 
 def with_limits(summary: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
-    """A summary of throughput or files per second with the bound of each cell, from `pool_limits`: columns `LIMIT`.
+    """A summary of throughput or files per second with the bound of each cell, from `pool_limits`.
 
     ``limit`` is in the unit of ``mean``; shares are of it. NaN and empty where no bound is known. ``above_limit`` names
     the views (`glusterlab.analysis.select.VIEWS`) in which a rate is above it by more than its interval: no hardware

@@ -181,8 +181,9 @@ def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
     records: list[dict[Any, Any]] = []
     for cell, rows in known.groupby("cell_id", observed=True, sort=True)[["sample", quantity, *columns]]:
         mean, median = interval_of(rows[quantity], quantity), median_interval(rows[quantity])
-        means = mean.n, mean.centre, mean.low, mean.high, mean.method, *groups_of(mean)
-        estimates = quantity, *means, median.centre, median.low, median.high, *trace(rows, quantity)
+        groups = (2, *mean.groups) if mean.groups else (int(mean.n >= LEAST_SPLIT), math.nan, math.nan)
+        means = quantity, mean.n, mean.centre, mean.low, mean.high, mean.method, *groups
+        estimates = *means, median.centre, median.low, median.high, *trace(rows, quantity)
         found = dict(zip(ESTIMATES + TRACE, estimates, strict=True))
         for column in columns:
             whole = interval_of(rows[column] if rows[column].notna().all() else (), quantity)
@@ -195,11 +196,6 @@ def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
 def interval_of(values: Iterable[float], quantity: str) -> Estimate:
     """The mean of samples with its interval, within what the quantity can be."""
     return mean_interval(values, within=SHARE if quantity.endswith("_fraction") else NOT_NEGATIVE)
-
-
-def groups_of(mean: Estimate) -> tuple[int, float, float]:
-    """The columns ``groups``, ``group_low`` and ``group_high`` of a summary."""
-    return (2, *mean.groups) if mean.groups else (int(mean.n >= LEAST_SPLIT), math.nan, math.nan)
 
 
 def levels(summary: pd.DataFrame, *, lowest: bool = False) -> pd.Series:

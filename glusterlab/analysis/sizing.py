@@ -14,14 +14,7 @@ from typing import Literal, NamedTuple, TypeVar
 import pandas as pd
 
 from glusterlab.analysis.blocks import Block, best_rows, blocks, native_only, of_unknown_size, server_rates
-from glusterlab.analysis.capacity import (
-    LARGEST_POOL,
-    MAX_FAULT_DOMAIN,
-    RECOMMENDED_POOL,
-    SUPPORTED_POOL,
-    dense_rule,
-    fault_domain,
-)
+from glusterlab.analysis.capacity import LARGEST_POOL, MAX_FAULT_DOMAIN, RECOMMENDED_POOL, SUPPORTED_POOL, dense_rule
 from glusterlab.analysis.select import same_size, select, valid_samples
 from glusterlab.analysis.words import interval_text
 from glusterlab.errors import DataError, UsageError
@@ -366,7 +359,7 @@ def size_block(block: Block, request: Request, hardware: Hardware | None = None)
         usable=usable,
         fillable=usable * request.fill_limit,
         cost=None if block.server_cost is None or problem else servers * block.server_cost,
-        fault_domain=math.nan if problem else fault_domain(servers),
+        fault_domain=math.nan if problem else 1 / servers,
         advice=() if problem or block.capacity_problem else _advice(block, servers, request),
         thumb_rate=thumb,
         thumb_servers=by_thumb,

@@ -7,7 +7,7 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
@@ -20,7 +20,7 @@ import jinja2
 from glusterlab.errors import GlusterlabError
 from glusterlab.figures.names import COMMON_PREFIXES, PAGE, PICTURES, OutputName, output_files
 from glusterlab.figures.tables import Table
-from glusterlab.spec.studies import NO_STUDY, Study, load_study, no_study, study_folder
+from glusterlab.spec.studies import NO_STUDY, load_study, no_study, study_folder
 from glusterlab.spec.yaml import load_yaml
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -153,13 +153,6 @@ def chapters(
     return found
 
 
-def of_study(study: Study, known: Iterable[Figure | NotMeasured]) -> list[NotMeasured]:
-    """Figures and tables of a study that no notebook makes here, with the reason that its ``study.yaml`` gives."""
-    shown = {entry.label for entry in known}
-    reasons = {label_in_words(label): reason for label, reason in study.missing.items()}
-    return [NotMeasured(label, "", reason) for label, reason in reasons.items() if label not in shown]
-
-
 def _opening(path: Path) -> tuple[str, str]:
     """The first heading of a notebook and the paragraph after it; empty where there is none."""
     try:
@@ -231,8 +224,11 @@ def write_index(
         # the notebooks that need it say why it cannot be read
         study = no_study()
     figures, missing = collect(folder, made_by, earlier, shown_in(path, sources), study.outputs)
-    missing += of_study(study, [*figures, *missing])
-    shown: list[Figure | NotMeasured] = [*figures, *missing]
+    # what no notebook makes here, with the reason that study.yaml gives
+    labels = {entry.label for entry in figures} | {entry.label for entry in missing}
+    reasons = {label_in_words(label): reason for label, reason in study.missing.items()}
+    missing += [NotMeasured(label, "", reason) for label, reason in reasons.items() if label not in labels]
+    makers = {entry.notebook for entry in figures} | {entry.notebook for entry in missing}
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -251,7 +247,7 @@ def write_index(
         digest=digest[:12],
         chapters=chapters(folder, figures, missing, sources),
         count=_count(figures),
-        notebooks=sorted({*made_by.values(), *(part.notebook for part in shown if part.notebook)}),
+        notebooks=sorted({*made_by.values(), *(makers - {""})}),
         failed=sorted(failed),
     )
     partial = folder / ".index.html.partial"

@@ -144,7 +144,6 @@ def draw_bars(axes: Axes, table: pd.DataFrame, factor: float) -> None:
     axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= 1.05 * highest])
     axes.spines["bottom"].set_bounds(0, highest)
     marks.bare_rows(axes)
-    axes.tick_params(axis="x", color=GREY)
 
 
 def draw_releases(frame: Frame, table: pd.DataFrame, unit: str, factor: float = 1.0) -> None:

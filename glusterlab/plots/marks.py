@@ -113,11 +113,6 @@ def words(axes: Axes, text: str, at: tuple[float, float], away: tuple[float, flo
     axes.annotate(text, at, xytext=away, textcoords="offset points", **{"ha": "center", "fontsize": 7, **style})
 
 
-def centred(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
-    """Words around a point."""
-    axes.text(x, y, text, ha="center", va="center", **style)
-
-
 def behind(alpha: float = 0.75, pad: float = 0.4) -> dict[str, Any]:
     """White behind words, so that they can be read where a line runs through them."""
     return {**_BACKGROUND, "alpha": alpha, "pad": pad}

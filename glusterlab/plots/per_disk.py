@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from glusterlab.analysis.select import operations_of, split_values
 from glusterlab.analysis.words import best_count, worker_count
 from glusterlab.plots import marks
-from glusterlab.plots.style import GREY, INK, Frame, comparable, interval_words, row_style
+from glusterlab.plots.style import INK, Frame, comparable, interval_words, row_style
 from glusterlab.units import short_number
 
 BAR_IN, PANEL_IN = 0.38, 0.30
@@ -50,7 +50,6 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | 
         axes.vlines(value, top, places[-1] + 0.45, color=INK, linewidth=0.9, linestyle=marks.DASHED, zorder=2.5)
         marks.words(axes, ANY_LAYOUT, (value, top), (3, 0), ha="left", va="bottom", color=INK, annotation_clip=False)
     marks.rows_axis(axes, list(rows["series"]) if names is None else names)
-    axes.tick_params(axis="x", color=GREY)
 
 
 def right_end(summary: pd.DataFrame, factor: float) -> float:

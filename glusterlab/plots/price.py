@@ -41,7 +41,6 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, *, equal_capacity: bool) -> None:
         marks.words_at_right(axes, place, _factors(row, equal_capacity=equal_capacity))
     axes.axvline(1, color=INK, linewidth=0.8, linestyle=(0, (3, 2)), zorder=1.5)
     marks.rows_axis(axes, [f"{row['series']} ({row['server']})" for _, row in rows.iterrows()])
-    axes.tick_params(axis="x", color=GREY)
 
 
 def draw_per_cost(figure: Frame, table: pd.DataFrame, *, what: str, notice: str, equal_capacity: bool = False) -> None:

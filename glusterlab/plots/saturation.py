@@ -202,8 +202,9 @@ def _tile(axes: Axes, column: int, line: int, row: pd.Series) -> None:
     words = str(row["binds"]).replace(THEN, ", ").replace("part of the ", "part of ")
     light = len(families) == 1 and not pale and families[0] in ("network", "CPU", "memory")
     box = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1.2} if len(families) > 1 else None
-    look = {"fontsize": 6.6, "linespacing": 1.15, "color": "white" if light else INK, "bbox": box}
-    marks.centred(axes, column + 0.5, line + 0.5, f"{words}\n{numbers}".strip(), **look)
+    look: dict[str, Any] = {"ha": "center", "va": "center", "linespacing": 1.15, "bbox": box}
+    text, colour = f"{words}\n{numbers}".strip(), "white" if light else INK
+    axes.text(column + 0.5, line + 0.5, text, fontsize=6.6, color=colour, **look)
 
 
 def draw_verdicts(figure: Frame, table: pd.DataFrame, thresholds: Thresholds | None = None) -> None:
@@ -351,8 +352,9 @@ def draw_disks(figure: Frame, table: pd.DataFrame) -> None:
         for column, row in enumerate(sorted(own, key=lambda disk: _natural(str(disk["device"])))):
             _disk(axes, column, line, row)
             if row["slow"] or most <= 16:
+                look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
                 weight = "bold" if row["slow"] else "normal"
-                marks.centred(axes, column + 0.5, line + 0.5, row["device"], fontsize=size, fontweight=weight)
+                axes.text(column + 0.5, line + 0.5, row["device"], fontweight=weight, **look)
     _squares(axes, most, hosts)
     axes.set_xticks([])
     axes.tick_params(length=0, labelcolor=INK)

@@ -60,7 +60,7 @@ def _stack(axes: Axes, place: int, sizes: dict[str, float], colour: str, end: fl
         text = f"{part}\n{size:,.0f} TB" if size > 0.09 * end else f"{size:,.0f}"
         box = marks.behind(1, 1.5) if part == "parity" else None
         shade = "white" if part == "usable" else INK
-        marks.centred(axes, left + size / 2, place, text, fontsize=8, color=shade, bbox=box)
+        axes.text(left + size / 2, place, text, ha="center", va="center", fontsize=8, color=shade, bbox=box)
         left += size
 
 

@@ -137,7 +137,9 @@ def _judge(claim: Claim, found: tuple[Comparison, ...], scaled: bool) -> Judgeme
     if decisive is not None and verdict != "not measured":
         why = "; ".join((why, *found[decisive].notes))
         if verdict in ("insufficient n", "compatible"):
-            repeats = _repeats(band, found[decisive], _spread(claim, found))
+            # among how many comparisons the largest is sought
+            among = len(found) if claim.quantifier == "largest" else 1
+            repeats = _repeats(band, found[decisive], among)
     unit = claim.published.value if claim.kind == "value" and isinstance(claim.published.value, float) else 1.0
     low, centre, high = (end * unit for end in (estimate.low, estimate.centre, estimate.high))
     measured = replace(estimate, centre=centre, low=low, high=high)
@@ -146,11 +148,6 @@ def _judge(claim: Claim, found: tuple[Comparison, ...], scaled: bool) -> Judgeme
     return Judgement(
         claim, verdict, why, claim_class, measured, allowed, found, decisive, reason, level, repeats, evidence
     )
-
-
-def _spread(claim: Claim, found: Sequence[Comparison]) -> int:
-    """Among how many comparisons the largest is sought."""
-    return len(found) if claim.quantifier == "largest" else 1
 
 
 def _repeats(band: Band, comparison: Comparison, among: int) -> int | None:

@@ -13,7 +13,7 @@ import pandas as pd
 from glusterlab.analysis.compare.cells import QUANTITIES, pair_of
 from glusterlab.analysis.compare.power import needed_n
 from glusterlab.analysis.select import DIRECTIONS, operations_of, split_values, valid_samples
-from glusterlab.stats import TWO_GROUPS, Correction, Estimate, median_interval, two_groups
+from glusterlab.stats import TWO_GROUPS, Estimate, median_interval, two_groups
 from glusterlab.units import format_size
 
 AVERAGED = ["reference", "other", "group", "cells", "n", "rounds", "ratio", "low", "high", "interval"]
@@ -161,13 +161,11 @@ def _squares(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
     return float(((values - values.mean()) ** 2).sum())
 
 
-def needs(
-    found: pd.DataFrame, cells: int, correction: Correction = "holm", effects: Sequence[float] = (0.18, 0.34)
-) -> pd.DataFrame:
+def needs(found: pd.DataFrame, cells: int) -> pd.DataFrame:
     """Rounds that find an effect four times in five with so many cells at once, from `scatter`: columns `NEEDED`."""
     records = []
     for row in found.to_dict("records"):
-        for effect in effects:
-            n = needed_n(effect, max(row["scatter"], 1e-4), paired=True, cells=cells, correction=correction)
+        for effect in (0.18, 0.34):
+            n = needed_n(effect, max(row["scatter"], 1e-4), paired=True, cells=cells)
             records.append(row | {"effect": effect, "n": math.nan if n is None else n})
     return pd.DataFrame.from_records(records, columns=NEEDED)

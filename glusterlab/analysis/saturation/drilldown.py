@@ -124,10 +124,8 @@ def drill_down(
     ordered = samples.assign(cell_id=samples["cell_id"].astype(str)).sort_values(_SAMPLE, kind="stable")
     ordered = ordered.assign(_round=ordered.groupby("cell_id").cumcount())
     if first is not None and len(first):
-        requested = (ordered["cell_id"] == str(first["cell_id"].iloc[0])) & (
-            ordered["sample"] == first["sample"].iloc[0]
-        )
-        ordered.loc[requested, "_round"] = -1
+        same_cell = ordered["cell_id"] == str(first["cell_id"].iloc[0])
+        ordered.loc[same_cell & (ordered["sample"] == first["sample"].iloc[0]), "_round"] = -1
     ordered = ordered.sort_values("_round", kind="stable", ignore_index=True)
     words = {(str(row["cell_id"]), int(row["sample"])): _words(row) for row in verdicts.to_dict("records")}
     starts = {(str(row["cell_id"]), int(row["sample"])): float(row["start_s"]) for row in ordered.to_dict("records")}
