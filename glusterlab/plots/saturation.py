@@ -38,7 +38,7 @@ class Panel:
     """One row of panels: one or two quantities of a role, the second dashed and hollow."""
 
     role: str
-    quantities: tuple[str, ...]  # keys of `glusterlab.analysis.saturation.usage.METRICS`
+    quantities: tuple[str, ...]  # keys of `glusterlab.analysis.saturation.usage.ACTIVITIES`
     label: str
     factor: float  # from the SI unit to that of the label
     limit: str = ""  # the attribute of `Limits` that is drawn, without ``_read`` or ``_write``
