@@ -33,13 +33,11 @@ POWER = 0.8  # chance with which a number of repeats is to find what there is
 
 INSUFFICIENT = "insufficient n"  # what `Estimate.method` says where no interval is stated
 
-TWO_GROUPS = "two groups of samples"
-"""What `Estimate.method` says where samples lie in two groups: no mean stands for them."""
+TWO_GROUPS = "two groups of samples"  # what `Estimate.method` says where no mean stands for the samples
 
 NOT_NEGATIVE, SHARE = (0.0, math.inf), (0.0, 1.0)  # ranges of rates, times and counts, and of shares of a whole
 
-LEAST_APART = 1.25
-"""Factor between two groups at least: nearer ones do not mislead, no claim's size is told more finely."""
+LEAST_APART = 1.25  # factor between two groups: nearer ones do not mislead, no claim is told more finely
 
 LEAST_SPLIT = 4  # fewest samples that can be seen to lie in two groups
 
@@ -47,13 +45,11 @@ _SPLIT_RATIOS = (154, 57.1, 31.3, 20.9, 15.9, 12.9, 10.9, 9.64, 8.59, 7.92, 7.3,
 """Of 4 to 20 samples the ratio that one group exceeds in 1 %: the largest of a million simulated log-normal cells, and
 of normal ones with 15 and 30 % scatter, and 2 % more (tests hold it)."""
 
-Correction = Literal["holm", "fdr"]
-"""Holm's bounds the chance of any false finding, Benjamini and Hochberg's the share of them among the findings."""
+Correction = Literal["holm", "fdr"]  # bounds the chance of any false finding, or the share of them among the findings
 
 Test = Literal["rank-sum", "signed-rank"]  # of two groups that were measured apart, or of the ratios within rounds
 
-_PERMUTATIONS, _PERMUTED_SUM, _PERMUTED_SIGNS = 200_000, 20, 16
-"""Choices that are all tried where values are tied, and the samples up to which they are no more than that."""
+_PERMUTATIONS, _PERMUTED_SUM, _PERMUTED_SIGNS = 200_000, 20, 16  # all choices of tied values, of samples up to these
 
 _MOST_REPEATS = 200  # repeats beyond which nobody would measure
 

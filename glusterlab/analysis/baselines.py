@@ -13,8 +13,7 @@ from glusterlab.spec.cell import Cell
 from glusterlab.spec.cluster import Cluster
 from glusterlab.units import MEGABYTE, format_size, short_number
 
-What = Literal["brick", "server", "link"]
-"""brick: one of each server at work at once. server: all bricks of a server at once. link: a pair of hosts."""
+What = Literal["brick", "server", "link"]  # one brick of each server at work, all bricks of a server, a pair of hosts
 
 
 @dataclass(frozen=True)

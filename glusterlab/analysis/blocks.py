@@ -15,8 +15,7 @@ from glusterlab.spec.cell import Layout, LayoutType
 from glusterlab.spec.cluster import Cluster, Hardware
 from glusterlab.spec.prices import PriceList
 
-ACCESS = "native"
-"""The client whose results are priced, sized and advised on: the one that the guide's price figures are of."""
+ACCESS = "native"  # the client whose results are priced, sized and advised on, as the guide's price figures are
 
 SHARES = {"write": 0.7, "read": 0.6}
 """The summit's rules of thumb for large files: writes = slowest of NIC and disk / replicas x 0.7, reads = slowest of

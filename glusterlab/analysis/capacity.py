@@ -23,11 +23,9 @@ The guide's sentence speaks of dense servers; this project holds every pool to i
 four servers for replicated volumes, 25 % each, passes only where a person sets a larger share.
 """
 
-SUPPORTED_POOL = 2
-"""Fewest storage servers that are supported, "with a third non-storage node to constitute quorum" (the same)."""
+SUPPORTED_POOL = 2  # storage servers, "with a third non-storage node to constitute quorum" (the same)
 
-RECOMMENDED_POOL = {"replicate": 4, "disperse": 6}
-"""Fewest servers that the guide recommends, by the type of the volume (the same section)."""
+RECOMMENDED_POOL = {"replicate": 4, "disperse": 6}  # fewest servers, by the type of the volume (the same)
 
 DENSE_DISKS = 24
 

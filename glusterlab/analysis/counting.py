@@ -24,8 +24,7 @@ from glusterlab.tools.records import WHOLE
 
 AGREE = 0.05  # two ways of counting agree where their ratio is no farther from 1; cells that decide claims ought to
 
-LEAST_RECORDS = 10
-"""Records of the measured part from which payload is stated: its ends are known to half a record, 5 % of so many."""
+LEAST_RECORDS = 10  # of the measured part, for payload: its ends are known to half a record, 5 % of so many
 
 _RATE = "throughput_bytes_per_s"
 
@@ -34,8 +33,7 @@ COUNTING = [
     *("files_per_worker", "file_size_bytes", "n", "elapsed_s", "tool_bytes_per_s", "whole_bytes_per_s"),
     *("payload_bytes_per_s", "tool_over_whole", "tool_over_whole_low", "tool_over_whole_high"),
     *("tool_over_payload", "tool_over_payload_low", "tool_over_payload_high", "disagree", "cell_id"),
-]
-"""Columns of `counting_views`: means of the samples, ratios with their 95 % intervals, and the views that disagree."""
+]  # columns of `counting_views`: means of the samples, ratios with their 95 % intervals, and the views that disagree
 
 
 def over_the_whole_time(samples: pd.DataFrame) -> pd.DataFrame:

@@ -33,11 +33,9 @@ POOL_LIMITS = ["cell_id", "part", "bound_bytes_per_s", "binds", "source"]
 
 CURVE = [*GROUP, "scale", "workers", "limit", "limit_part", "limit_source"]
 
-GFID_HASH_SINCE = 5
-"""First release that surely reads a file of a dispersed volume from the same bricks, where no option says otherwise."""
+GFID_HASH_SINCE = 5  # first release that surely reads a dispersed file from the same bricks, by default
 
-MOST_COUNTS = 2000
-"""A curve has every whole number of workers up to so many; beyond they are spread evenly on a logarithmic axis."""
+MOST_COUNTS = 2000  # whole numbers of workers on a curve; beyond they are spread evenly on a logarithmic axis
 
 _CELL = ["type", "geometry", "backing", "access", "operation", "workers", "files_per_worker", "scale"]
 

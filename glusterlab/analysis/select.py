@@ -16,15 +16,13 @@ from glusterlab.tools import directions
 from glusterlab.tools.records import WHOLE
 from glusterlab.units import format_size
 
-SIZE_TOLERANCE = 0.1
-"""Relative difference up to which two file sizes count as one: the guide's "4GB" may be 4 GB or 4 GiB."""
+SIZE_TOLERANCE = 0.1  # share up to which two file sizes are one: the guide's "4GB" may be 4 GB or 4 GiB
 
 LEAST_COUNTS = 3  # worker counts that a curve has at least
 
 BACKING_LABELS = {"raid6": "RAID 6", "raid0": "RAID 0", "jbod": "JBOD", "nvme": "NVMe"}
 
-POINT = ["series", "operation", "nominal_file_size_bytes", "workers"]
-"""Columns that say which point of a figure a row of a summary is."""
+POINT = ["series", "operation", "nominal_file_size_bytes", "workers"]  # which point of a figure a row is
 
 ESTIMATES = [
     *("quantity", "n", "mean", "low", "high", "interval"),
@@ -40,19 +38,15 @@ IDENTITY = [
     *("layout", "type", "geometry", "backing", "kind", "server_model", "access", "tool"),
     *("file_size_bytes", "record_size_bytes", "files_per_worker", "scale", "operations_limited"),
     *("heads", "disks", "cell_id"),
-]
-"""Columns of the samples table that describe the cell of a row."""
+]  # columns of the samples table that describe a row's cell
 
-TRACE = ["samples", "values"]
-"""Sample numbers of the cell and their values, in the same order, joined by ``;``: the way back to the raw files."""
+TRACE = ["samples", "values"]  # sample numbers and their values, joined by ``;``: the way back to the raw files
 
 SUMMARY = POINT + ESTIMATES + IDENTITY + TRACE
 
-VIEWS = ("tool's own rate", "over the whole time")
-"""How a rate may be counted (`glusterlab.analysis.counting`), as figures and verdicts say it; they draw the first."""
+VIEWS = ("tool's own rate", "over the whole time")  # of a rate (`glusterlab.analysis.counting`); figures draw the first
 
-WHOLE_TIME = ["whole_mean", "whole_low", "whole_high"]
-"""What `summarise` adds to a rate: mean and interval over the whole time, NaN where not known of every sample."""
+WHOLE_TIME = ["whole_mean", "whole_low", "whole_high"]  # of a rate; NaN where not known of every sample
 
 DIRECTIONS = directions()
 

@@ -32,20 +32,15 @@ By = Literal["lower", "mean"]
 _SIZES = {"large": "4 GiB", "128gb": "128 GiB", "128mb": "128 MiB", "4mb": "4 MiB", "32kb": "32 KiB"}
 WORKLOADS = {
     f"{name}-{operation}": (size, operation) for name, size in _SIZES.items() for operation in ("write", "read")
-}
-"""Names of workloads: file size, and whether files are written or read. Writing small files is creating them."""
+}  # file size, and whether files are written or read; writing small files is creating them
 
 _RUN = {name for tool in volume_tools().values() for name in tool.by_operation}
 OPERATIONS: Mapping[str, Collection[str]] = {
     "write": {tool.maker for tool in volume_tools().values() if tool.maker},
     "read": {name for name, direction in directions().items() if direction == "read"} & _RUN,
-}
-"""What each tool calls it: to write new files, or to read them."""
+}  # what each tool calls writing new files, and reading them
 
-FILL_LIMIT = 0.8
-"""How full a pool may get: an assumption of this project. A pool that is full can neither rebalance nor place new files
-evenly; the guide states no limit.
-"""
+FILL_LIMIT = 0.8  # assumed by this project, the guide states none: a full pool cannot rebalance or place files evenly
 
 MAX_GROWTH, MAX_YEARS = 10.0, 50.0
 MAX_BYTES = 10.0**21

@@ -17,20 +17,16 @@ from glusterlab.stats import pooled_ratio, ratio_interval
 from glusterlab.tables.parts import MOVED_METRICS
 from glusterlab.units import format_size
 
-BUSY = 0.7
-"""Share of all CPUs of a testbed's machine above which its scale is doubted: kernel threads of disks and links, and the
-runner, are in no host's group and come on top."""
+BUSY = 0.7  # share of a machine's CPUs over which its scale is doubted: kernel threads and the runner come on top
 
 NEEDED = (*CPU_METRICS, *MOVED_METRICS)  # metrics of the telemetry table that `machine_cpu` is made from
 
-_QUANTITIES = ("files_per_s", "throughput_bytes_per_s")
-"""A smallfile sample has bytes/s, too: a cell is told by the first that it has."""
+_QUANTITIES = ("files_per_s", "throughput_bytes_per_s")  # a smallfile sample has bytes/s, too: the first counts
 
 _SAME = [
     *("tool", "operation", "nominal_file_size_bytes", "type", "geometry", "kind"),
     *("backing", "server_model", "access", "workers"),
-]
-"""What two cells have in common that differ in their scale model alone."""
+]  # what two cells have in common that differ in their scale model alone
 
 _SIDE = ("scale", "mean", "cpu", "cell", "samples", "values")
 

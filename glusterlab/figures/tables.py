@@ -21,8 +21,7 @@ MAX_ROWS = 24  # rows of a figure's numbers on the page; the CSV file has all
 MAX_CHARACTERS = 40  # longest value of a column of a figure's numbers: lists of samples are for the CSV file
 MAX_TABLE_ROWS = 400  # rows of a table that is shown for its own sake
 
-ORIGIN = ["campaign", "digest"]
-"""The last columns of a CSV file, for `glusterlab trace`: not shown, because the footer has them."""
+ORIGIN = ["campaign", "digest"]  # the last columns of a CSV file, for `glusterlab trace`: not shown, footers have them
 
 _SHORT = 6  # characters of a number that somebody may have rounded
 _READS_AS_NUMBER = re.compile(r"|nan|[-+]?(\d[\d,]*)?\.?\d+(e[-+]?\d+)?( ?%)?", re.IGNORECASE)

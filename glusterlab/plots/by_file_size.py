@@ -23,8 +23,7 @@ from glusterlab.plots.style import (
 from glusterlab.units import format_size
 
 _GROUP = 0.8  # share of the step between two sizes that all series of a size may take
-_STATED_SHIFT, _DOT_SHIFT = 0.016, 0.015
-"""Shares of the axis by which a published number is left of a mean and the samples are right of it, to hide nothing."""
+_STATED_SHIFT, _DOT_SHIFT = 0.016, 0.015  # shares of the axis, published numbers to the left, samples to the right
 _SMALL = 0.04  # share of the axis below which a mean has its number beside it
 
 

@@ -30,8 +30,7 @@ MARKS: Mapping[str, Mark] = {
     UNDECIDED: Mark("#6b6b6b", "s"),
     INSUFFICIENT: Mark("#6b6b6b", "d", filled=False),
     BOUND: Mark("#a3a3a3", "P", filled=False),
-}
-"""How a verdict is drawn: colour and shape both tell it."""
+}  # how a verdict is drawn: colour and shape both tell it
 
 RELEASES = (("#c9c9c9", ""), ("#6f5a8f", ""), ("#d3c6e6", "///"), ("#3b2c55", "..."))
 """Colour and hatching of the bars by their order, the reference first: none of them is a layout's."""

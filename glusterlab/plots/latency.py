@@ -13,8 +13,7 @@ PERCENTILES: dict[str, tuple[str, Literal["-", "--", ":"]]] = {
     "latency_p50_s": ("p50", "-"),
     "latency_p95_s": ("p95", "--"),
     "latency_p99_s": ("p99", ":"),
-}
-"""Columns of the samples table, what they are called, and how their lines are drawn."""
+}  # columns of the samples table, their names and lines
 
 
 def draw_latency(figure: Frame, table: pd.DataFrame) -> None:

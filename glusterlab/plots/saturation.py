@@ -22,8 +22,7 @@ from glusterlab.plots.by_workers import spread
 from glusterlab.plots.style import GREY, INK, PALE, Frame, interval_words, layout_key, row_style, top_of
 from glusterlab.units import format_size
 
-COLOURS = {"network": "#1f4e89", "disks": "#e07b39", "CPU": "#6f5a8f", "memory": "#2a7f62"}
-"""Of a subsystem; in grey they differ, too, and every tile has its name."""
+COLOURS = {"network": "#1f4e89", "disks": "#e07b39", "CPU": "#6f5a8f", "memory": "#2a7f62"}  # they differ in grey, too
 
 _PALE = ("partly", "at times")  # of states whose colour is pale
 

@@ -52,8 +52,7 @@ _KNOWN = {
     ("disperse", "1x(4+2)", "raid6"): LayoutStyle("#e3b23c", "^", "xxx"),
     ("disperse", "2x(4+2)", "raid6"): LayoutStyle("#9d811d", "v", "|||"),
     ("disperse", "24x(4+2)", "raid0"): LayoutStyle("#cf82ae", "p", "---"),
-}
-"""The layouts of the studies."""
+}  # the layouts of the studies
 
 _FAMILIES = {
     "replicate": ("#1f4e89", "#356aa3", "#86afd6", "#0f2f57"),

@@ -42,11 +42,9 @@ from glusterlab.tools.records import WHOLE
 
 Row = Mapping[str, str]
 
-TOLERANCE = 1e-6
-"""Relative difference up to which numbers agree: a CSV keeps nine digits, and some follow from what has nine."""
+TOLERANCE = 1e-6  # relative difference of numbers that agree: a CSV keeps nine digits, some follow from such
 
-DIVISORS = {"_per_disk": "disks", "_per_server": "servers"}
-"""Ends of ``quantity``, and the column of the samples table by which its values are divided."""
+DIVISORS = {"_per_disk": "disks", "_per_server": "servers"}  # ends of ``quantity``, and what values are divided by
 
 _ENDS = ("mean", "low", "high")
 _HOW = {
@@ -63,8 +61,7 @@ _HOW = {
     **{f"full_size_{end}": "{end} x scale {scale:g}" for end in _ENDS},
     **{f"share{end}": "/ limit {limit:.9g}, which is not computed here" for end in ("", "_low", "_high")},
     "peak": "mean over the samples of the busiest seconds of a host",
-}
-"""Columns that are computed again, and how."""
+}  # columns that are computed again, and how
 
 _PRINTED = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _WINDOW = ("start_s", "end_s", "part_start_s", "part_end_s", "elapsed_s")

@@ -32,12 +32,10 @@ from glusterlab.units import format_size
 _AXES = tuple(Cells.model_fields)
 _OTHER_NAMES = {"record_size": "record_size_bytes", "runtime": "runtime_s", "release": "gluster_version"}
 _COLUMNS = {name: _OTHER_NAMES.get(name, name) for name in _AXES if name not in ("layout", "size")}
-"""Columns of selectors that match what is equal."""
 _UNLESS_SAID: dict[str, tuple[Any, ...]] = {"access": ("native",), "hot": ("",), "mounts": (1,)}
 _TEXT = ("type", "geometry", "kind", "server_model", "access", "tool", "operation", "status")
 
-LENGTH_FACTOR = 2.0
-"""Sides are compared where the lengths of their files differ by no more than this factor, within `SIZE_TOLERANCE`."""
+LENGTH_FACTOR = 2.0  # by which lengths of files may differ, within `SIZE_TOLERANCE`, for sides to be compared
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from glusterlab.tools.records import WHOLE
 
 ClaimClass = Literal["ratio", "ordering", "absolute", "absolute on a scale model", "arithmetic", "fact"]
 CLASSES: tuple[ClaimClass, ...] = get_args(ClaimClass)  # what is compared; no benchmark measures facts
-EVIDENCE: tuple[ClaimClass, ...] = CLASSES[:4]
-"""What campaigns tell. Arithmetic is a document's own numbers against each other, and no campaign changes it."""
+EVIDENCE: tuple[ClaimClass, ...] = CLASSES[:4]  # what campaigns tell: none changes a document's arithmetic
 
 _LOWER_BOUND = "still rising at the most workers: a lower bound"
 

@@ -67,8 +67,7 @@ COLUMNS: Mapping[str, tuple[str, Callable[[Judgement], object]]] = {
     "band_high": ("float64", lambda of: _band(of).high),  # upper end; infinite where it has none
     "cells": ("str", _cells),  # ids of the cells behind `measured`, separated by ;
     "evidence": ("str", lambda of: of.evidence),  # what was measured: claims with one and the same are one finding
-}
-"""Columns of the scorecard: pandas dtype, and what they hold of a judgement."""
+}  # pandas dtype, and what they hold of a judgement
 
 
 def scorecard(claims: Claims, judgements: Sequence[Judgement]) -> pd.DataFrame:

@@ -43,11 +43,9 @@ MARGIN = 0.05  # share by which a ratio may be off 1 and count as equivalent, by
 
 EQUIVALENCE_LEVEL = 0.9  # level of the interval that has to lie within the margin
 
-AT_LIMIT = 0.95
-"""Share of the throttle's limit from which a side is bound by it: what a repeat of a throttled disk scatters by."""
+AT_LIMIT = 0.95  # share of the throttle's limit that binds: repeats of a throttled disk scatter by the rest
 
-QUANTITIES = ("streams_held", "files_per_s", "throughput_bytes_per_s", "operations_per_s")
-"""What is compared: the first that both campaigns have. Of all of them more is better."""
+QUANTITIES = ("streams_held", "files_per_s", "throughput_bytes_per_s", "operations_per_s")  # the first that both have
 
 _CELL = [
     *("series", "layout", "type", "geometry", "backing", "kind", "server_model", "access", "tool", "operation"),

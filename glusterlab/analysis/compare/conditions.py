@@ -32,8 +32,7 @@ _REVISION = 12  # characters of a commit that tell it from others
 _FACTS_LEFT_OUT = frozenset(
     {"hostname", "role", "interface", "interface_operstate", "work_dir_free_bytes", "tools", "sysctls", "disks"}
     | {"filesystems"}
-)
-"""Names and states of a host, which change without a reason, and what is looked at for itself."""
+)  # names and states, which change without a reason, and what is looked at for itself
 
 _FACTS: Mapping[str, str] = {
     "os": "operating system",

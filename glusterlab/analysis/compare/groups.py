@@ -23,11 +23,9 @@ BARS = [
     *("release", "series", "operation", "nominal_file_size_bytes", "file_size_bytes", "workers", "scale"),
     *("operations_limited", "heads", "type", "geometry", "kind", "quantity", "n", "median", "low", "high"),
     *("ratio", "ratio_low", "ratio_high", "verdict", "cell_id", "samples", "values"),
-]
-"""Columns of `release_bars`; of the reference there is no ratio."""
+]  # columns of `release_bars`; of the reference there is no ratio
 
-NEEDED = ["group", "cells", "freedom", "scatter", "in_rounds", "effect", "n"]
-"""Columns of `needs`; ``n`` is NaN where it is more than 60."""
+NEEDED = ["group", "cells", "freedom", "scatter", "in_rounds", "effect", "n"]  # columns of `needs`; NaN: more than 60
 
 _WORDS = {"write": "all writes", "read": "all reads"}
 

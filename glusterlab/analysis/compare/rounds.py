@@ -9,8 +9,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-MOST_APART = 0.2
-"""Share of a cell's rounds that may lie apart in time, such as repeats that were tried again at the end."""
+MOST_APART = 0.2  # share of rounds that may lie apart in time, such as repeats tried again at the end
 
 ONE_SIDED = 0.8  # share of the rounds in which one campaign goes first, from which on it counts as always first
 

@@ -18,8 +18,7 @@ from glusterlab.analysis.saturation.timeline import Timeline, rolling, timelines
 
 LEAST_PEERS = 4  # fewest disks or hosts that can be compared: the median of two others says little
 
-RESOLVED = 2
-"""Records that time at work is resolved to: a slow disk of a scale model finishes no request in some records."""
+RESOLVED = 2  # records that time at work is resolved to: in some a slow disk of a model finishes nothing
 
 ALIKE = 2.0  # peers moved up to N times as much, or as many times less
 
@@ -27,8 +26,7 @@ DONE = 0.95  # share of its bytes after which a disk has done: what trickles in 
 
 WORKED = 0.1  # a disk that moved less than this share of what the average byte's disk moved has nothing to be judged by
 
-MAIN = 0.1
-"""Of two directions the one with less than this share of the other's load is no load: acknowledgements, metadata."""
+MAIN = 0.1  # the lesser direction is no load below this share: acknowledgements, metadata
 
 DISK_COLUMNS = [
     *("cell_id", "sample", "host", "device", "bytes", "time_s", "time_ratio", "z", "longer_s", "after_s", "busy"),

@@ -27,8 +27,7 @@ FAMILIES: tuple[Family, ...] = ("network", "disks", "CPU", "memory")
 
 MIN_RECORDS = 2  # fewest telemetry records per host and sample in the measured part; with fewer the sample says nothing
 
-PEAK_S = 10.0
-"""Length of the busiest stretch, in seconds, that counts as the peak: it evens out the bursts of a disk's counters."""
+PEAK_S = 10.0  # seconds of the busiest stretch, the peak, which evens out bursts of a disk's counters
 
 IDLE = 0.02  # what carried less than this share of the fullest of its kind carried nothing to speak of
 
@@ -42,8 +41,7 @@ LINK_MOST = 1.05  # a record in which a link carried more than that was not take
 
 ONE_WAY = 0.98  # from this share of its bytes on a disk moves them one way
 
-STATED_LINKS = "links at least as cluster.yaml states them"
-"""What figures say of limits that a baseline measured: one TCP stream does not fill every link."""
+STATED_LINKS = "links at least as cluster.yaml states them"  # one TCP stream does not fill every link
 
 _DIRECTIONS = {"received": "receive_bytes_per_s", "sent": "transmit_bytes_per_s"}
 

@@ -19,8 +19,7 @@ JUDGED_METRICS = frozenset(
         *("load_1min", "blocked_processes"),
         *("used_bytes", "available_bytes", "cached_bytes", "dirty_bytes"),
     }
-)
-"""Metrics of the telemetry table that subsystems are judged by; what a campaign did not record is not judged."""
+)  # of the telemetry table; what a campaign did not record is not judged
 
 NAMES = ["activity", "metric", "role", "host", "device"]  # what a series of the telemetry table is
 

@@ -24,11 +24,9 @@ ACTIVITIES = {quantity: name.split()[0] for name, quantity in _SUMS.items()} | {
     "disk_await_s": "disk",  # of a request in the block layer, weighted by requests
     "cpu_busy_fraction": "cpu",  # neither idle, waiting for I/O nor stolen, share of all CPUs of the host
     "machine_cpu_busy_fraction": "cpu",  # of all hosts of a testbed together, with the role ``machine``
-}
-"""Quantities of `telemetry_by_sample`, and the activity of the telemetry table that each is made from."""
+}  # quantities of `telemetry_by_sample`, and the telemetry's activity that each is made from
 CPU_METRICS = ("idle_fraction", "iowait_fraction", "steal_fraction")  # shares of a CPU's time that are not busy
-USED_METRICS = frozenset({name.split()[1] for name in _SUMS} | {*CPU_METRICS, "await_s"})
-"""Metrics of the telemetry table that `ACTIVITIES` are made from."""
+USED_METRICS = frozenset({name.split()[1] for name in _SUMS} | {*CPU_METRICS, "await_s"})  # that these are made from
 
 _TRAFFIC = ("network_receive_bytes_per_s", "network_transmit_bytes_per_s")
 

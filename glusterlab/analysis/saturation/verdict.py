@@ -31,8 +31,7 @@ THEN = ", then "  # between the subsystems of a verdict on several
 
 NONE = "none of them: look at the software"  # what a verdict says where nothing known was full for long
 
-COVERAGE = 0.80
-"""Share of the measured part that telemetry must cover, host by host, for the statement that nothing was full."""
+COVERAGE = 0.80  # share of the measured part that telemetry must cover, host by host, to say "nothing was full"
 
 ALIKE = 0.5  # hosts or disks that were full stand out where the others were for less than this share of their time
 
