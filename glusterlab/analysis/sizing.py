@@ -81,7 +81,6 @@ class Request:
 
     @property
     def final_capacity(self) -> float | None:
-        """Bytes at the end."""
         return None if self.capacity is None else self.capacity * (1 + self.growth) ** self.years
 
 

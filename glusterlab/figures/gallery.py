@@ -167,7 +167,6 @@ def _opening(path: Path) -> tuple[str, str]:
 
 
 def _count(figures: Collection[Figure]) -> str:
-    """How much there is, in words."""
     found = Counter(
         (noun, "of the study" if figure.label else "of the project's own")
         for figure in figures

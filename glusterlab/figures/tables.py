@@ -81,7 +81,6 @@ class Table:
 
     @property
     def text(self) -> str:
-        """Aligned columns, numbers to the right."""
         widths = [max(map(len, column)) for column in zip(self.header, *self.rows, strict=True)]
         lines = []
         for row in (self.header, *self.rows):

@@ -41,7 +41,6 @@ class SizeAxis:
         self.length = len(self.sizes) + 0.2
 
     def place(self, size: float) -> int:
-        """The number of a size, from the left."""
         return next(n for n, known in enumerate(self.sizes) if abs(size / known - 1) <= SIZE_TOLERANCE)
 
     def _shift(self, series: str) -> float:
@@ -49,7 +48,6 @@ class SizeAxis:
         return (self.series.index(series) - (count - 1) / 2) * min(0.24, _GROUP / count)
 
     def places(self, rows: pd.DataFrame) -> list[float]:
-        """Where the rows of one series are."""
         shift = self._shift(rows["series"].iloc[0])
         return [self.place(size) + shift for size in rows["nominal_file_size_bytes"]]
 

@@ -165,7 +165,6 @@ class Mark:
 
     @property
     def style(self) -> dict[str, Any]:
-        """For `matplotlib.axes.Axes.plot`."""
         face = self.colour if self.filled else "white"
         return {"markerfacecolor": face, "markeredgecolor": self.colour, "markeredgewidth": 1.0, "markersize": 5.5}
 

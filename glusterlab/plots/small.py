@@ -65,7 +65,6 @@ def _stack(axes: Axes, place: int, sizes: dict[str, float], colour: str, end: fl
 
 
 def _written_words(row: pd.Series) -> str:
-    """What the campaign writes for a size, in two lines."""
     if not row["tool"]:
         return "not in this campaign"
     size = f"{row['tool']}: {format_size(int(row['file_size_bytes']))}"

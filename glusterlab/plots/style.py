@@ -186,7 +186,6 @@ class Frame:
         return grid
 
     def panel(self, height: float = 2.9) -> Axes:
-        """The Axes of a figure that has one panel."""
         axes: Axes = self.panels(height=height)[0][0]
         return axes
 
@@ -207,7 +206,6 @@ class Frame:
         return grid
 
     def finish(self, footer: str) -> Figure:
-        """Put title, subtitle, key and footer around the panels."""
         # names in a key stay within the figure
         longest = max((len(str(line.get_label())) for line in self.key), default=0)
         columns = max(1, min(len(self.key), int(WIDTH_IN / (longest * _CHARACTER_IN + _MARK_IN))))
@@ -313,7 +311,6 @@ class Comparable:
 
     @property
     def two_axes(self) -> bool:
-        """Whether the figure has a second axis."""
         return self.scale != 1
 
     def second_axis(self, axes: Axes, which: Literal["x", "y"], unit: str) -> None:

@@ -37,7 +37,6 @@ class Baseline:
 
     @classmethod
     def of(cls, raw: Path, cluster: Cluster) -> Self | None:
-        """The baseline of a campaign, if there is one."""
         found = search_baseline(raw, cluster)
         if found.path is None:
             return None
@@ -46,7 +45,6 @@ class Baseline:
 
     @property
     def name(self) -> str:
-        """Of its campaign."""
         return self.path.name
 
     @property
@@ -103,7 +101,6 @@ def read_requests(path: Path | None, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def _results(path: Path, *, of_requests: bool) -> Iterator[tuple[Cell, int, Measurement]]:
-    """The valid samples of a baseline with their cell and number."""
     store = RawStore.open(path)
     cells = store.cells()
     for sample in store.samples():

@@ -66,19 +66,16 @@ class Comparison:
 
     @classmethod
     def nothing(cls, reason: str) -> Self:
-        """Stands where there is nothing to compare."""
         frames = (pd.DataFrame(columns=columns) for columns in (COMPARED, UNMATCHED, AVERAGED, DIFFERENCES))
         table, missing, means, different = frames
         return cls((), Rule(), table, missing, means, different, (), (), reason)
 
     @property
     def reference(self) -> Release:
-        """What the others are held against."""
         return self.releases[0]
 
     @property
     def others(self) -> tuple[Release, ...]:
-        """All but the reference."""
         return self.releases[1:]
 
 

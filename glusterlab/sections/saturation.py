@@ -43,7 +43,6 @@ class SaturationStudy:
 
     @property
     def evidence(self) -> Evidence:
-        """What statements on subsystems are held against."""
         return Evidence(self.measured, self.binding, self.found.subsystems, self.testbed, self.called)
 
 

@@ -77,7 +77,6 @@ class Section:
 
     @property
     def samples(self) -> pd.DataFrame:
-        """The samples table, of every status."""
         return self.tables.samples
 
     def telemetry_of(self, samples: pd.DataFrame) -> pd.DataFrame:

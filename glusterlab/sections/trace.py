@@ -149,7 +149,6 @@ def read_rows(figure: Path) -> list[dict[str, str]]:
 
 
 def _choose(figure: Path, rows: Sequence[Row], wanted: Sequence[str]) -> int:
-    """The number of the row that is meant."""
     found = list(range(1, len(rows) + 1))
     if len(wanted) == 1 and wanted[0].isdecimal() and int(wanted[0]) in found:
         return int(wanted[0])
@@ -177,7 +176,6 @@ def _same(stated: str, value: str) -> bool:
 
 
 def _groups(row: Row) -> list[_Group]:
-    """The cells that a row names."""
     origins = list(zip(row["campaign"].split(";"), row["digest"].split(";"), strict=False))
     found = []
     for name, text in row.items():

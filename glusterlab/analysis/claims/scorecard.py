@@ -19,12 +19,10 @@ def _ratio(judgement: Judgement, end: str) -> float:
 
 
 def _whole(judgement: Judgement, end: str) -> float:
-    """The ratio of rates over the whole time."""
     return math.nan if judgement.other is None else _ratio(judgement.other, end)
 
 
 def _band(judgement: Judgement) -> Band:
-    """What is allowed, as ratios."""
     return Band(math.nan, math.nan, directed=False) if judgement.band is None else band_of(judgement.claim)
 
 

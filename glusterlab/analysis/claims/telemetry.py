@@ -65,12 +65,10 @@ class Evidence:
         return why, mute
 
     def verdicts(self, study: str, direction: str = "") -> pd.DataFrame:
-        """The verdicts of a study's cells, by workers."""
         cells = set(self.studies[study].throughput["cell_id"].astype(str))
         return _by_workers(self.binding[self.binding["cell_id"].astype(str).isin(cells)], direction)
 
     def means(self, study: str, quantity: str, direction: str, role: str = "server") -> pd.DataFrame:
-        """A quantity of a role over the workers."""
         table = self.studies[study].subsystems
         rows = table[(table["quantity"].astype(str) == quantity) & (table["role"].astype(str) == role)]
         return _by_workers(rows, direction)
@@ -156,7 +154,6 @@ def _is_free(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
 
 
 def _where(rows: pd.DataFrame) -> str:
-    """Cells in which something was full, in words."""
     pairs = zip(rows["state"].astype(str), rows["binding"].astype(str), strict=True)
     groups = rows.assign(what=[short_verdict(*pair) for pair in pairs]).groupby(
         ["what", "operation"], sort=False, observed=True

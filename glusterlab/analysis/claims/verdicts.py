@@ -55,15 +55,12 @@ class Band:
     anchor: float = math.nan  # the published ratio
 
     def holds(self, ratio: float) -> bool:
-        """Whether a ratio lies in the band."""
         return self.low <= ratio <= self.high
 
     def apart(self, estimate: Estimate) -> bool:
-        """Whether an interval has no point in common with it."""
         return estimate.high < self.low or estimate.low > self.high
 
     def contains(self, estimate: Estimate) -> bool:
-        """Whether a whole interval lies in it."""
         return self.low <= estimate.low and estimate.high <= self.high
 
 

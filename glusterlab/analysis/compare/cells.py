@@ -80,7 +80,6 @@ class Rule:
 
     @property
     def band(self) -> tuple[float, float]:
-        """Ratios that count as equivalent."""
         return 1 / (1 + self.margin), 1 + self.margin
 
 
@@ -96,7 +95,6 @@ class Pair:
 
     @property
     def values(self) -> tuple[Any, Any]:
-        """Of both, in the unit of the quantity."""
         return self.reference[self.quantity].to_numpy(), self.other[self.quantity].to_numpy()
 
     @property
@@ -106,7 +104,6 @@ class Pair:
 
     @property
     def test(self) -> stats.Test:
-        """The rank test that fits."""
         return "rank-sum" if self.rounds is None else "signed-rank"
 
     @property

@@ -137,7 +137,6 @@ def _flat(value: object, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _facts(of: Conditions) -> dict[tuple[str, str], str]:
-    """All that was recorded, by where and what."""
     on_hosts: dict[tuple[str, str], list[str]] = {}
     hosts = [_mapping(facts) for facts in _mapping(of.environment.get("hosts")).values()]
     for facts in hosts:
@@ -169,7 +168,6 @@ def _facts(of: Conditions) -> dict[tuple[str, str], str]:
 
 
 def _programs(tools: Iterable[str]) -> list[tuple[str, Program]]:
-    """What tools call, each with the tool's name."""
     return [(tool, program) for tool in sorted({*tools} & {*runnable()}) for program in runnable()[tool].programs]
 
 

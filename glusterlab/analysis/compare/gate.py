@@ -34,12 +34,10 @@ class Outcome:
 
     @property
     def tested(self) -> int:
-        """Of `total` those with samples enough."""
         return self.total - len(self.untested)
 
     @property
     def failed(self) -> bool:
-        """Whether the gate is closed."""
         untested = not self.tested or not self.untested.empty
         return not self.slower.empty or (untested and not self.gate.allow_untested)
 

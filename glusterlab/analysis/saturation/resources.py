@@ -173,7 +173,6 @@ class Track:
             object.__setattr__(self, name, getattr(self, name) or ("",) * len(self.hosts))
 
     def steps(self, timeline: Timeline) -> int:
-        """How many steps make a stretch."""
         return timeline.steps(self.stretch_s) if self.stretch_s else 1
 
 

@@ -41,7 +41,6 @@ class Study:
 
     @property
     def layout(self) -> str:
-        """The study's layout as figures name it."""
         return layout_label(self.type, self.geometry, self.kind)
 
 
@@ -69,7 +68,6 @@ class Chosen:
 
     @property
     def words(self) -> str:
-        """Files and layout, for titles."""
         if self.rows.empty:
             return f"{self.study.files}, {self.study.layout}"
         first = self.rows.iloc[0]

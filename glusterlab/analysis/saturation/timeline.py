@@ -34,7 +34,6 @@ class Series:
         self._places: dict[tuple[str, ...], Any] = {}
 
     def of(self, activity: str, metric: str, role: str) -> tuple[NDArray[np.intp], pd.DataFrame]:
-        """The rows of a metric, and what they are."""
         key = activity, metric, role
         if key not in self._places:
             rows = [row for name, row in self._rows.items() if name[:2] == key[:2] and role in ("", name[2])]
