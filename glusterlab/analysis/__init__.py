@@ -1,7 +1,4 @@
-"""Analysis of measured tables: pure functions from DataFrame to DataFrame, which read no file and draw nothing.
-
-The names here are those that notebooks take.
-"""
+"""Analysis of measured tables: pure functions from DataFrame to DataFrame; notebooks take the names here."""
 
 from glusterlab.analysis.describe import file_sizes_table as file_sizes_table
 from glusterlab.analysis.describe import written_sizes as written_sizes

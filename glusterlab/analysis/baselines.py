@@ -93,12 +93,8 @@ PLACE_COLUMNS = [
     *("baseline", "model", "scale", "operations_limited", "what", "label", "operation", "place", "at_once", "samples"),
     *("rate_bytes_per_s", "stated_bytes_per_s", "published_bytes_per_s", "data_sheet_bytes_per_s"),
 ]
-"""Columns of `place_rates`: a row per place, which is a disk, an array, a server's disks together, or a link.
-
-``what`` is disk, array or link; ``at_once`` counts the disks or arrays of a place that were at work together, and the
-rates are those of one of them, on the scale that was measured; published ones are of the full size, NaN where the study
-states none.
-"""
+"""Columns of `place_rates`, a row per disk, array, server or link: ``at_once`` of a place were at work, and rates
+are those of one of them, on the scale that was measured; published ones of the full size, NaN where none is stated."""
 
 _GROUP = ["model", "scale", "operations_limited", "what", "label", "operation", "at_once"]
 
@@ -180,11 +176,8 @@ REQUESTS = [
     *("baseline", "model", "scale", "what", "operation", "record_size_bytes", "depth", "place", "sample"),
     *("rate", "full_size", "unit", "published", "data_sheet", "share_of_published", "share_of_data_sheet"),
 ]
-"""Columns of `request_rates`: a row per sample and server, whose disk or array had ``depth`` requests at a time.
-
-``rate`` is in ``unit``, of streams bytes/s and at random 1/s, on the scale that was measured; ``full_size`` is times
-the scale, as are what the study measured and what a data sheet states, NaN where they say nothing.
-"""
+"""Columns of `request_rates`, a row per sample and server, whose disk or array had ``depth`` requests at a time.
+``rate`` (streams bytes/s, at random 1/s) is as measured, the rest full size, NaN where study or sheet say nothing."""
 
 
 def request_rates(

@@ -98,10 +98,7 @@ class Block:
         return usable * self.raw(1) / self.usable(1)
 
     def fits(self, servers: int) -> bool:
-        """Whether so many servers hold whole subvolumes, as `place_bricks` places them: a brick of each on a server.
-
-        Replicated servers come in whole sets, so that a set can be added or taken away.
-        """
+        """Whether so many servers hold whole subvolumes, as `place_bricks` places them, and whole sets of replicas."""
         subvolume, measured = self.layout.subvolume_size, self.layout.bricks
         if measured % self.servers:
             return servers % self.servers == 0
@@ -144,11 +141,7 @@ _MEASURED = ("series", "type", "geometry", "kind", "servers", "disks", "workers"
 def blocks(
     rows: pd.DataFrame, prices: PriceList | None = None, cluster: Cluster | None = None, disk_bytes: float | None = None
 ) -> list[Block]:
-    """The layouts of `best_rows`.
-
-    The size of the disks that would be bought is ``disk_bytes``, else the price list's, else that of the cluster's
-    server models. A list has no price for a server with disks of another size than its own.
-    """
+    """The layouts of `best_rows`, on disks of ``disk_bytes``, else of the price list, else of the cluster's models."""
     return [_block(row, prices, cluster, disk_bytes) for row in rows.to_dict("records")]
 
 
@@ -217,10 +210,7 @@ def counts_words(measured: Iterable[tuple[int, ...]]) -> str:
 
 
 def server_rates(block: Block, hardware: Hardware | None, operation: str) -> tuple[float | None, float | None]:
-    """Bytes/s of one server by the summit's rules, and what its link and disks allow the layout at most.
-
-    None without hardware, and for what is no ``write`` or ``read`` of large files; no bound for uneven bricks.
-    """
+    """Bytes/s of one server by the summit's rules, and what link and disks allow at most; None: not known."""
     if hardware is None or operation not in SHARES:
         return None, None
     writing = operation == "write"

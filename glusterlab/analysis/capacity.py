@@ -17,11 +17,8 @@ from glusterlab.spec.cluster import RAID6_DISKS, BackingKind
 PETABYTE = 10**15
 
 MAX_FAULT_DOMAIN = 0.17
-"""One server should hold less than this share of the pool (the guide, Determining fault domain risk tolerance).
-
-The guide's sentence speaks of dense servers; this project holds every pool to it, so that the guide's own minimum of
-four servers for replicated volumes, 25 % each, passes only where a person sets a larger share.
-"""
+"""Share of the pool of one server (the guide, Determining fault domain risk tolerance, of dense servers). This project
+holds every pool to it: the guide's own minimum of four servers, 25 % each, passes only where a larger one is set."""
 
 SUPPORTED_POOL = 2  # storage servers, "with a third non-storage node to constitute quorum" (the same)
 

@@ -12,10 +12,7 @@ from glusterlab.spec.cluster import Backing, Cluster, ServerModel
 from glusterlab.units import format_size
 
 HOST_COLUMNS = ["role", "host", "model", "parts", "disks", "bricks", "link_bytes_per_s"]
-"""Columns of `hosts_table`: ``model`` and ``parts`` say what the host is, or on a testbed stands for; ``bricks`` says
-for each backing how many bricks of how many disks one server has; ``link_bytes_per_s`` is of the real hardware, also
-on a testbed.
-"""
+"""Columns of `hosts_table`: on a testbed model, parts and link are what the host stands for; bricks, by backing."""
 
 _MODEL_TEXTS = ("cpu_model", "memory", "network", "raid_controller", "nvme")
 MODEL_COLUMNS = ["name", "model", "disks", "disk_model", "disk_capacity_bytes", "raw_capacity_bytes", *_MODEL_TEXTS]

@@ -144,10 +144,7 @@ def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) ->
 
 
 def all_sizes(samples: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Per disk over the files of both tools, small ones as bytes, creates as writes: figures 26 and 27 of the guide.
-
-    Rows, as of `efficiency`, are each on the scale of its own model: only ``full_size_mean`` compares.
-    """
+    """Per disk over the files of both tools, small ones as bytes (figures 26, 27): only ``full_size_mean`` compares."""
     quantities = published["quantity"].astype(str)
     in_files = quantities.str.startswith("files_per_s")
     in_bytes = published.assign(

@@ -89,11 +89,9 @@ def pool_limits(
 ) -> pd.DataFrame:
     """The bounds of each cell, part by part; what no campaign tells is taken so that the bound stays one.
 
-    ``hosts`` is by ``cell_id``, on the scale that was measured. A row per cell and part: what describes the cell, and
-    `POOL_LIMITS`: ``bound_bytes_per_s``, of all workers together on that scale; ``binds``, the least of a cell's
-    bounds; ``source``, the baseline that measured the hardware, empty where the cluster file states it. No rows of
-    cells whose hardware, layout, access or operation is not known here, and of volumes that shard their files or have
-    tiers.
+    ``hosts`` is by ``cell_id``, on the scale that was measured. Columns of the cell and `POOL_LIMITS`: the bound of all
+    workers together on that scale; ``binds``, the least of a cell; ``source``, the baseline that measured the hardware,
+    if any. No rows of cells whose hardware, layout, access or operation is not known, of shards, and of tiers.
     """
     specified = _cells(campaign, cluster)
     records: list[tuple[object, ...]] = []

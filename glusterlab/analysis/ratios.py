@@ -44,11 +44,9 @@ def _with_ratios(rows: pd.DataFrame, counterparts: list[pd.Series | None]) -> pd
 def server_advantage(
     table: pd.DataFrame, servers: Collection[str], published: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Efficiency of one family of layouts on the two kinds of servers of a study, with the ratio of first to second.
+    """Efficiency of layouts on the first kind of servers of a study over the second: `RATIO` and ``published_ratio``.
 
-    Of several series of a kind the one with the highest mean is taken. The rows of both kinds with the columns `RATIO`
-    (on rows of the first) and ``published_ratio`` (NaN where nothing is stated). No rows where no operation was
-    measured on both.
+    Of several series of a kind the one with the highest mean; no rows where no operation was measured on both.
     """
     models = table["server_model"].astype(str)
     cell = ["operation", "nominal_file_size_bytes", "access", "scale"]
@@ -110,10 +108,7 @@ def stated_ratios(claims: Claims, figure: str) -> pd.DataFrame:
 
 
 def read_write_gap(table: pd.DataFrame) -> pd.DataFrame:
-    """How many times as fast each layout reads as it writes, by file size: columns of `efficiency` and `RATIO`.
-
-    ``published_ratio`` follows from the study's numbers for the two, NaN where it does not state both.
-    """
+    """How many times as fast each layout reads as it writes: `RATIO`, and ``published_ratio`` where both are stated."""
     cell = ["series", "tool", "nominal_file_size_bytes", "scale"]
     direction = table["operation"].astype(str).map(DIRECTIONS)
     writes = {tuple(row[cell]): row for _, row in table[direction == "write"].iterrows()}

@@ -48,14 +48,10 @@ CURVE = ["workers", "fitted", "fitted_low", "fitted_high"]
 _ENDS = ("", "_low", "_high")
 FIT = [*CURVE, *(f"{name}{end}" for name in ESTIMATES for end in _ENDS)]
 FIT += ["n", "misfit", "refusal", "peak_note"]
-"""Columns of a fit, a row for each number of workers: the curve there, and the same parameters in all rows.
-
-``contention`` and ``coherency`` are sigma and kappa; where a coherency is `UNKNOWN` it is NaN, and its interval goes
-from 0 to the most that it may be. ``one_worker`` (lambda) and ``peak`` are in the unit of the throughput; ``peak_note``
-says why ``peak_workers``, ``peak`` and ``knee`` are NaN, which a knee below what was measured is, too. ``n`` is that of
-the count with the fewest samples, ``misfit`` the root mean square distance of the means from the curve, as a share of
-it. A fit with a ``refusal`` has rows of the measured counts alone.
-"""
+"""Columns of a fit, a row per number of workers (of measured counts alone with a ``refusal``): the curve there, and
+the same parameters in all rows. A coherency that is `UNKNOWN` is NaN, with an interval from 0 to the most it may be;
+``one_worker`` (lambda) and ``peak`` are in the unit of the throughput; ``peak_note`` says why peak and knee are NaN,
+which a knee below what was measured is, too; ``n`` is that of the count with the fewest samples."""
 
 
 def usl(workers: Any, one_worker: Any, contention: Any, coherency: Any) -> Any:

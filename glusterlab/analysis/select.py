@@ -29,10 +29,7 @@ ESTIMATES = [
     *("groups", "group_low", "group_high", "median", "median_low", "median_high"),
 ]
 """What `summarise` computes, in the unit that ``quantity`` names; ``low`` to ``high`` is the mean's 95 % interval.
-
-``groups``: 2 where samples lie in two groups, with the centres ``group_low`` and ``group_high`` and no mean; 1 where
-one group explains them; 0 where samples are too few to tell.
-"""
+``groups``: 2 with centres and no mean, 1 where one group explains the samples, 0 where they are too few to tell."""
 
 IDENTITY = [
     *("layout", "type", "geometry", "backing", "kind", "server_model", "access", "tool"),
@@ -159,11 +156,7 @@ def size_note(samples: pd.DataFrame, drawn: pd.DataFrame, nominal_file_size_byte
 
 
 def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """One row per cell of selected samples: mean with its 95 % t interval, median, n and the samples behind them.
-
-    Rows where the column `quantity` is NaN are left out. Columns `SUMMARY`, of a rate `WHOLE_TIME` as well, sorted by
-    operation, series and workers.
-    """
+    """A row per cell of selected samples with the quantity: `SUMMARY`, of a rate `WHOLE_TIME` as well, in order."""
     other = WHOLE.get(quantity)
     if other is not None and other not in samples:
         samples = samples.assign(**{other: math.nan})

@@ -198,9 +198,8 @@ def parse_request(
 def build_request(request: Request, samples: pd.DataFrame) -> Request:
     """A request in terms of what a campaign has measured with the native client; the nearest size, where several are.
 
-    Of several tools that measured it the one with the most samples is taken, by name where they are equally many.
-    Raises `UsageError` when files per second are asked for and bytes were measured, or a tool that did not measure it,
-    and `DataError` when the campaign has no valid sample of that workload.
+    Of several tools the one with the most samples, then by name. Raises `UsageError` for files per second of what was
+    measured in bytes, or a tool that did not measure it, `DataError` where there is no valid sample of that workload.
     """
     wanted = request.nominal_file_size_bytes
     rows = valid_samples(native_only(samples))

@@ -37,12 +37,9 @@ PAIRED = [
     # of the faster model, for a figure's footer
     *("scale", "operations_limited", "heads", "file_size_bytes"),
 ]
-"""Columns of `scale_pairs`.
-
-``fast_...`` is the model whose scale is smaller. ``..._mean`` is as it was measured. ``ratio`` is the slower model's
-value times its scale over the faster one's, with its 95 % interval ``low`` to ``high``; ``agree`` where that holds 1.
-``..._cpu`` is the share of all CPUs of the machine that its hosts used in the measured part, NaN where not known.
-"""
+"""Columns of `scale_pairs`: ``fast_...`` is the model whose scale is smaller, ``..._mean`` as it was measured,
+``..._cpu`` the share of the machine's CPUs in the measured part. ``ratio`` is the slower model's value times its scale
+over the faster one's, with its 95 % interval; ``agree`` where that holds 1."""
 
 
 def machine_cpu(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -88,10 +85,7 @@ def scale_pairs(samples: pd.DataFrame, busy: pd.DataFrame) -> pd.DataFrame:
 
 
 def pooled_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
-    """What `scale_pairs` come to together, for each file size and two scales with several cells, also in ``words``.
-
-    Intervals that hold 1 one by one may leave it out together.
-    """
+    """What `scale_pairs`, which may hold 1 one by one, come to together by file size and scales; also in ``words``."""
     columns = ["nominal_file_size_bytes", "slow_scale", "fast_scale"]
     records = []
     for size, slow, fast in pairs[columns].drop_duplicates().sort_values(columns).astype(float).to_numpy():

@@ -80,10 +80,7 @@ def collect(
     shown: Mapping[str, tuple[str, bool]] = MappingProxyType({}),
     outputs: Mapping[str, str] = COMMON_PREFIXES,
 ) -> tuple[list[Figure], list[NotMeasured]]:
-    """The figures and tables in a folder, and those that were not measured: by number, then the project's own.
-
-    `made_by` has the notebook of a file, else it is as `shown_in` found it; `outputs`: the study's prefixes of names.
-    """
+    """Figures and tables of a folder, and those that were not measured; `made_by` and `shown` have their notebooks."""
     figures: list[Figure] = []
     missing: list[NotMeasured] = []
     for name in sorted({path.stem for path in output_files(folder)}, key=_place):

@@ -106,10 +106,7 @@ def join_campaigns(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 class Campaign:
-    """A campaign's samples, to be asked for the cells of claims; layouts and servers are the study's.
-
-    ``columns``: where quantities are, other than in `QUANTITIES`: another view of the same rates.
-    """
+    """A campaign's samples, to be asked for the cells of a study's claims; ``columns`` has another view of rates."""
 
     def __init__(
         self,

@@ -125,10 +125,7 @@ def repeats_text(row: pd.Series) -> str:
 
 
 def totals(table: pd.DataFrame) -> pd.DataFrame:
-    """How many claims of each class have each verdict, and how many independent measured ratios are behind them.
-
-    ``evidence`` is what campaigns tell; arithmetic and facts stand below it and not in it.
-    """
+    """Claims of each class by verdict, and the independent measured ratios behind them; ``evidence`` without facts."""
     classes = table["class"].astype(str)
     groups = [(str(name), table[classes == name]) for name in CLASSES if (classes == name).any()]
     place = sum(name in EVIDENCE for name, _ in groups)

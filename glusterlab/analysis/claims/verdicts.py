@@ -38,8 +38,8 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # all verdicts, in the order 
 
 TOLERANCE = 1.10  # factor up to which a number counts as the published one, and two things as the same
 WIDE_TOLERANCE = 1.25  # the same for "about" and "similar"
-SLIGHT = 1.15  # where "slight" ends and "notable" begins
-LARGE = 1.5  # from which "by far" begins
+SLIGHT = 1.15  # where "slight" ends and "notable" begins, a study's word for 18 %
+LARGE = 1.5  # from which "by far" begins, a study's words for 67 %
 RESOLUTION = 1.25  # widest factor from centre to end of an interval that still tells something
 
 _NOT_STRICT = "but not at the level that several comparisons or worker counts ask for"
@@ -65,11 +65,7 @@ class Band:
 
 
 def band_of(claim: Claim) -> Band:
-    """The ratios that a claim allows; of a value, of measured / published, around 1.
-
-    "notably" and "far more" are the words that a study uses for 18 % and for 67 %. Raises `ValueError` when the claim
-    compares nothing.
-    """
+    """The ratios that a claim allows (of a value, of measured / published); `ValueError` when it compares nothing."""
     relation, published = claim.published.relation, claim.published.value
     tolerance, wide = claim.tolerance or TOLERANCE, claim.tolerance or WIDE_TOLERANCE
     if claim.kind in ("value", "ratio") and isinstance(published, float):
@@ -102,11 +98,7 @@ def band_of(claim: Claim) -> Band:
 def decide(
     band: Band, estimate: Estimate, strict: Estimate | None = None, selected: Estimate | None = None
 ) -> tuple[Verdict, str]:
-    """Verdict and reason for one ratio, whose interval needs three samples on each side.
-
-    ``strict`` has the interval that contradicts, ``selected`` the one that reproduces, where there are several
-    comparisons or worker counts; by default `estimate`.
-    """
+    """Verdict and reason for a ratio: ``strict`` is the interval that contradicts, ``selected`` that reproduces."""
     against, shows = strict or estimate, selected or estimate
     if estimate.method == TWO_GROUPS:
         return "insufficient n", TWO_GROUPS

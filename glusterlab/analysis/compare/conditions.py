@@ -19,10 +19,7 @@ Weight = Literal["release", "comes with it", "minor", "warning"]
 
 WEIGHTS: tuple[Weight, ...] = ("warning", "comes with it", "release", "minor")  # in the order in which they are shown
 
-DIFFERENCES = ["where", "what", "weight"]
-"""Columns of a table of differences, followed by one for each campaign, by its name.
-
-``where``: servers, clients, controller, cluster, campaign or samples."""
+DIFFERENCES = ["where", "what", "weight"]  # followed by a column for each campaign, by its name
 
 NOT_RECORDED = "not recorded"
 

@@ -1,7 +1,4 @@
-"""A gate for CI: which cells of a comparison must not pass, by a test of its own at the loss that is allowed.
-
-A cell that is equivalent within the margin may still fail a gate that is stricter than the margin.
-"""
+"""A gate for CI: which cells must not pass, by a test of its own at the loss that is allowed, whatever the margin."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -88,10 +88,9 @@ def averages(
 
 
 def release_bars(table: pd.DataFrame) -> pd.DataFrame:
-    """What each release reaches, of every layout, operation and file size at the reference's best worker count.
+    """What each release reaches at the reference's best worker count of a cell: `BARS`, a row per release.
 
-    From `compare_cells`; columns `BARS`, a row per release: the median of the samples that count, in the quantity's
-    unit, with its distribution-free 95 % interval from six samples on; NaN of two groups.
+    The median of the samples that count, with its distribution-free 95 % interval from six on; NaN of two groups.
     """
     if table.empty:
         return pd.DataFrame(columns=BARS)

@@ -90,8 +90,7 @@ def working_time(moved: NDArray[np.float64], step_s: float) -> NDArray[np.float6
 def judge_disks(moved: NDArray[np.float64], step_s: float, thresholds: Thresholds) -> pd.DataFrame:
     """Which disks of one sample are slow among their peers; a row per disk, columns of `DISK_COLUMNS`.
 
-    A slow disk moved its bytes at a fraction of its peers' rate, which stands out from the scatter of all; it worked
-    for longer by more than time is resolved to, and was still at it when half of all had done.
+    Slow: at a fraction of its peers' rate, beyond the scatter of all, for longer than time is resolved to.
     """
     total = moved.sum(axis=1) * step_s
     time_s = working_time(moved, step_s)
@@ -137,9 +136,8 @@ def judge_disks(moved: NDArray[np.float64], step_s: float, thresholds: Threshold
 def disk_times(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds = USUAL) -> pd.DataFrame:
     """How long each disk of the servers took for its work in each sample, beside its peers; columns `DISK_COLUMNS`.
 
-    A disk that kept up with less than `Thresholds.slow_rate` of the full speed could be that slow and not show it: it
-    is not judged. The full speed of a backing and scale, of reads and of writes, is that of the sample whose disks were
-    fastest (their median).
+    Not judged is a disk that kept up with less than `Thresholds.slow_rate` of the full speed: it could be that slow and
+    not show it. Full is the median of the sample whose disks of a backing and scale, by direction, were fastest.
     """
     whole = {"start_s": "part_start_s", "end_s": "part_end_s"}
     parts = samples[[*_POINT, *whole]].rename(columns=whole)

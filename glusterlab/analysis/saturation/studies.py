@@ -84,10 +84,7 @@ def choose_studies(
     layouts: Sequence[str] = (),
     sizes: Sequence[float | None] = (),
 ) -> list[Chosen]:
-    """The samples of a campaign that stand for each of some studies, or the nearest that there is.
-
-    `layouts` (names) and `sizes` (nominal, bytes) are one for each study, as far as they go; else the study's.
-    """
+    """The samples that stand for each study, or the nearest; layouts and sizes are one for each, as far as they go."""
     found = []
     for study, name, size in zip(studies, chain(layouts, repeat("")), chain(sizes, repeat(None)), strict=False):
         wanted, nominal = name.strip(), float(size or study.nominal_file_size_bytes)

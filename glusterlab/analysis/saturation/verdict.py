@@ -107,19 +107,15 @@ def judge(
 
 
 class _Use:
-    """A track over the measured part of its sample, of which no stretch reaches out.
-
-    `known` and `full` have the shape (resources, steps). Of shape (resources,) are the shares of the steps that are
-    known: `mean`, `peak` (the fullest `PEAK_S`), `most` (the fullest step), `over` (the threshold), and besides the
-    `level` from where on one counts as full, the `weights` by use, which `carried` anything, which were full `long`.
-    `over_time` is the `share_of` all of them, and `share` its mean.
-    """
+    """A track over the measured part of its sample, of which no stretch reaches out."""
 
     def __init__(self, track: resources.Track, timeline: Timeline, thresholds: Thresholds) -> None:
         used = track.used[:, timeline.inside]
         self.track = track
+        # each has resources as rows and steps as columns
         self.known = np.isfinite(used)
         self.full = resources.over(replace(track, used=used), timeline, thresholds)
+        # shape (resources,), of the steps that are known
         counts = np.maximum(self.known.sum(axis=1), 1)
         self.mean = np.nan_to_num(used).sum(axis=1) / counts
         self.peak = np.nan_to_num(rolling_known(used, timeline.steps(resources.PEAK_S))).max(axis=1)
