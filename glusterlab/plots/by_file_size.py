@@ -9,17 +9,7 @@ from glusterlab.analysis.select import SIZE_TOLERANCE, split_values
 from glusterlab.analysis.words import best_count
 from glusterlab.plots import marks
 from glusterlab.plots.per_disk import ANY_LAYOUT
-from glusterlab.plots.style import (
-    GREY,
-    INK,
-    Frame,
-    access_style,
-    comparable,
-    interval_words,
-    layout_key,
-    row_style,
-    top_of,
-)
+from glusterlab.plots.style import GREY, Frame, access_style, comparable, interval_words, layout_key, row_style, top_of
 from glusterlab.units import format_size
 
 _GROUP = 0.8  # share of the step between two sizes that all series of a size may take
@@ -93,9 +83,9 @@ def draw_sizes(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: float) 
     found = zip(table["nominal_file_size_bytes"], values, strict=True)
     for size, value in sorted({(float(size), value) for size, value in found if value == value}):
         end = sizes.place(size) + _GROUP / 2
-        axes.hlines(value, end - _GROUP, end, color=INK, linewidth=0.9, linestyle=marks.DASHED)
+        axes.hlines(value, end - _GROUP, end, **marks.STATED_LINE)
         text = ANY_LAYOUT.replace(", ", ",\n")
-        marks.words(axes, text, (end, value), (2, 0), ha="left", va="center", linespacing=1.0, color=INK)
+        marks.words(axes, text, (end, value), (2, 0), ha="left", va="center", linespacing=1.0)
     sizes.draw(axes)
 
 
@@ -124,5 +114,5 @@ def draw_by_file_size(figure: Frame, table: pd.DataFrame, sizes: Iterable[int], 
         style = {"fontsize": 6.5, "color": row_style(row).colour, "bbox": marks.behind(0.8)}
         marks.words(axes, f"{row['mean'] * factor:.2g}", (at, top), (0, 6), **style)
     axes.set_xlabel("file size")
-    axes.set_ylabel(f"{unit} per disk, {shown.words}", color=INK)
+    axes.set_ylabel(f"{unit} per disk, {shown.words}")
     shown.second_axis(axes, "y", f"{unit} per disk")

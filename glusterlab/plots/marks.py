@@ -15,6 +15,7 @@ from glusterlab.analysis.select import split_values
 from glusterlab.plots.style import INK, LayoutStyle, row_style
 
 DASHED = (0, (4, 3))
+STATED_LINE: dict[str, Any] = {"color": INK, "linewidth": 0.9, "linestyle": DASHED}  # what is published of any layout
 _BACKGROUND = {"facecolor": "white", "edgecolor": "none"}
 
 

@@ -47,8 +47,8 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | 
     for value in sorted(set(of_any[~np.isnan(of_any)])):
         places = np.flatnonzero(of_any == value)
         top = -0.62 if places[0] == 0 else places[0] - 0.45
-        axes.vlines(value, top, places[-1] + 0.45, color=INK, linewidth=0.9, linestyle=marks.DASHED, zorder=2.5)
-        marks.words(axes, ANY_LAYOUT, (value, top), (3, 0), ha="left", va="bottom", color=INK, annotation_clip=False)
+        axes.vlines(value, top, places[-1] + 0.45, zorder=2.5, **marks.STATED_LINE)
+        marks.words(axes, ANY_LAYOUT, (value, top), (3, 0), ha="left", va="bottom", annotation_clip=False)
     marks.rows_axis(axes, list(rows["series"]) if names is None else names)
 
 

@@ -109,17 +109,16 @@ def draw_usage(figure: Frame, summary: pd.DataFrame, panels: tuple[Panel, ...], 
     """Subsystems by workers (`telemetry_by_cell`, cut by `panel_rows`) with `limits` by cell, a row per panel."""
     operations = operations_of(summary)
     shown = tuple(panel for panel in panels if len(panel_rows(summary, (panel,))))
-    figure.subtitle.append(
-        f"Mean over hosts, the measured part of each sample, and n samples (dots); bar: {interval_words(summary)}."
-    )
-    if any(panel.role == "client" for panel in shown):
-        figure.subtitle.append("Clients: those with a worker.")
-    if any(panel.peaks for panel in shown):
-        figure.subtitle.append(f"Small triangle: the busiest {PEAK_S:g} s.")
-    if _MACHINE in shown:
-        figure.subtitle.append("CPU of all hosts: a lower bound, kernel threads and the runner are in no host's group.")
-    if any(panel.limit for panel in shown) and (source := limits_source(limits.values())):
-        figure.subtitle.append(source)
+    mean = f"Mean over hosts, the measured part of each sample, and n samples (dots); bar: {interval_words(summary)}."
+    source = limits_source(limits.values())
+    notes = {
+        mean: True,
+        "Clients: those with a worker.": any(panel.role == "client" for panel in shown),
+        f"Small triangle: the busiest {PEAK_S:g} s.": any(panel.peaks for panel in shown),
+        "CPU of all hosts: a lower bound, kernel threads and the runner are in no host's group.": _MACHINE in shown,
+        source: bool(source) and any(panel.limit for panel in shown),
+    }
+    figure.subtitle += [note for note, matters in notes.items() if matters]
     figure.key = layout_key(summary)
     if any(len(panel.quantities) > 1 for panel in shown):
         figure.key += [

@@ -8,15 +8,7 @@ from typing import Self
 
 import pandas as pd
 
-from glusterlab.analysis.compare.cells import (
-    BOUND,
-    COMPARED,
-    UNMATCHED,
-    Rule,
-    bound_by_model,
-    compare_cells,
-    unmatched,
-)
+from glusterlab.analysis.compare.cells import BOUND, COMPARED, UNMATCHED, Rule, bound_by_model, compare_cells, unmatched
 from glusterlab.analysis.compare.conditions import DIFFERENCES, Conditions, differences, notes_of, warnings_of
 from glusterlab.analysis.compare.groups import AVERAGED, averages
 from glusterlab.analysis.compare.words import spoiled_warnings, timing_notes, timing_warnings
