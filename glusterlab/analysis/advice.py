@@ -57,7 +57,6 @@ class _Candidate(NamedTuple):
         return math.fsum(math.fsum(map(math.log, group)) / len(group) for group in self.groups)
 
     def over(self, other: "_Candidate") -> Estimate:
-        """Geometric mean over the operations over that of another."""
         product, power = contrast_interval(self.groups, other.groups), 1 / len(self.groups)
         return Estimate(product.centre**power, product.low**power, product.high**power, product.n, product.method)
 

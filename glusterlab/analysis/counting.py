@@ -11,6 +11,7 @@ still measured: so of writes that it stops the truth lies between the two views.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -74,8 +75,8 @@ def counting_views(samples: pd.DataFrame, payload: pd.DataFrame) -> pd.DataFrame
     means = ("elapsed_s", "tool_bytes_per_s", "whole_bytes_per_s", "payload_bytes_per_s")
     records = []
     for _, cell in rows.groupby("cell_id", sort=False):
-        record = cell.iloc[0].to_dict() | {name: cell[name].mean() for name in means}
-        apart = []
+        record: dict[Any, Any] = cell.iloc[0].to_dict() | {name: cell[name].mean() for name in means}
+        apart: list[str] = []
         for name in ("whole", "payload"):
             ratio = _ratio(cell["tool_bytes_per_s"] / cell[f"{name}_bytes_per_s"])
             ends = {"": ratio.centre, "_low": ratio.low, "_high": ratio.high}

@@ -14,17 +14,7 @@ from glusterlab.analysis.saturation.resources import STATED_LINKS
 from glusterlab.analysis.select import BACKING_LABELS, VIEWS, layout_label, operations_of
 from glusterlab.plots import marks
 from glusterlab.plots.scaling import draw_fit
-from glusterlab.plots.style import (
-    GREY,
-    INK,
-    Frame,
-    access_style,
-    comparable,
-    interval_words,
-    layout_key,
-    row_style,
-    top_of,
-)
+from glusterlab.plots.style import GREY, Frame, access_style, comparable, interval_words, layout_key, row_style, top_of
 from glusterlab.stats import MIN_SAMPLES
 
 ABOVE = "\N{BLACK UP-POINTING TRIANGLE}"  # marks a rate that is above its limit by more than its interval
@@ -89,7 +79,7 @@ def _draw_panel(
         line = marks.line(axes, series, factor, hollow=bool(access_style(first)))
         point = float(saturation_points(series)["saturation_workers"].iloc[0])
         for row in series[series["above_limit"].astype(bool)].to_dict("records"):
-            axes.plot([row["workers"]], [row["mean"] * factor], "^", mfc=INK, mec="white", mew=0.6, ms=7, zorder=4)
+            marks.above_limit(axes, row["workers"], row["mean"] * factor)
         if not math.isnan(point):
             mean = float(series[series["workers"].astype(float) == point]["mean"].iloc[0])
             marks.ring(axes, point, mean * factor, colour=row_style(first).colour)

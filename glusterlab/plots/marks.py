@@ -109,6 +109,11 @@ def ring(
     axes.plot([x], [y], "o", ms=size, mfc="none", mec=colour, mew=width, zorder=zorder)
 
 
+def above_limit(axes: Axes, x: float, y: float) -> None:
+    """A rate that is above its limit by more than its interval."""
+    axes.plot([x], [y], "^", mfc=INK, mec="white", mew=0.6, ms=7, zorder=4)
+
+
 def words(axes: Axes, text: str, at: tuple[float, float], away: tuple[float, float], **style: Any) -> None:
     """Small words near a point, `away` points from it, centred unless `style` says otherwise."""
     axes.annotate(text, at, xytext=away, textcoords="offset points", **{"ha": "center", "fontsize": 7, **style})

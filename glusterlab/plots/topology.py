@@ -113,9 +113,8 @@ def draw_server_models(figure: Frame, models: pd.DataFrame, *, testbed: bool) ->
     cells = [[wrapped(column[key] or "not stated", width - 0.15, wide) for column in columns] for key, _ in rows]
     heights = [0.12 + _LINE_IN * max(len(lines) for lines in row) for row in cells]
     height = 0.34 + sum(heights) + 0.1
-    figure.subtitle = ["As cluster.yaml describes them."]
-    if testbed:
-        figure.subtitle = ["What the servers of this scale model stand for: all of them are namespaces on one machine."]
+    stands = "What the servers of this scale model stand for: all of them are namespaces on one machine."
+    figure.subtitle = [stands if testbed else "As cluster.yaml describes them."]
     axes = _canvas(figure, height)
     y = height - 0.05
     starts = [_MARGIN + label_in + n * width for n in range(len(columns))]

@@ -44,8 +44,6 @@ def open_campaign(path: str | Path) -> OpenCampaign:
 
     Raises RawStoreError where there is no campaign, SpecError or ParseError where a file of it is damaged.
 
-    Examples
-    --------
     >>> campaign = open_campaign("raw/first-light")
     >>> valid = campaign.samples.query("status == 'valid'")
     >>> valid.groupby("operation", observed=True)["workers"].count().to_dict()

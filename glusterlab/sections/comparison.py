@@ -197,7 +197,6 @@ def _place(name: str, folders: Sequence[Path]) -> Path | None:
 
 
 def _throttle(release: Release) -> dict[str, float]:
-    """What the throttle lets the cells of a scale model do; nothing of other hardware."""
     if not release.testbed:
         return {}
     cluster, campaign = load_cluster(release.path / "cluster.yaml"), load_campaign(release.path / "campaign.yaml")

@@ -1,5 +1,7 @@
 """What a notebook starts with: its campaign's tables, published numbers, and where figures and tables go."""
 
+import ast
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,18 +14,18 @@ import pandas as pd
 from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.saturation.timeline import JUDGED_METRICS
 from glusterlab.analysis.select import same_size
-from glusterlab.errors import DataError
+from glusterlab.errors import DataError, UsageError
 from glusterlab.figures.names import PAGE, PICTURES, OutputName
 from glusterlab.figures.save import parse_formats, save, show, write_caption
 from glusterlab.figures.tables import ORIGIN, SavedTable, Table, to_csv
 from glusterlab.plots.style import DIGEST_LENGTH, UNCHECKED, Frame, Provenance, house_style
 from glusterlab.sections.baseline import Baseline
-from glusterlab.sections.parameters import refuse_unknown_parameters
 from glusterlab.spec import published
 from glusterlab.spec.campaign import Campaign
 from glusterlab.spec.claims import FILE as CLAIMS
 from glusterlab.spec.claims import Claims, load_claims, no_claims
 from glusterlab.spec.cluster import Backing, Cluster, Hardware
+from glusterlab.spec.fields import suggest
 from glusterlab.spec.studies import FILE as STUDY
 from glusterlab.spec.studies import Study, load_study, no_study, project_root, study_folder
 from glusterlab.spec.yaml import load_campaign, load_cluster
@@ -223,6 +225,34 @@ def stated_limits(hardware: Hardware, backing: Backing, scale: float) -> Limits:
         server_disks_write=write * bricks / scale,
         server_disks_read=read * bricks / scale,
     )
+
+
+class UnknownParameterError(UsageError):
+    """A notebook was given what it does not have; shown without the way through the library that found it."""
+
+    def _render_traceback_(self) -> list[str]:  # IPython's name
+        return [str(self)]
+
+
+def refuse_unknown_parameters() -> None:
+    """Refuse a parameter that this notebook does not have: papermill logs a warning, and runs on the defaults."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    cells: list[str] = [] if shell is None else shell.user_ns.get("In", [])
+    for number, cell in enumerate(cells):
+        # how the cell begins that papermill puts after the one tagged ``parameters``
+        if cell.startswith("# Parameters\n"):
+            there = [name for before in cells[:number] for name in _assigned(before)]
+            for name in _assigned(cell):
+                if name not in there:
+                    raise UnknownParameterError(f"this notebook has no parameter {name!r}{suggest(name, there)}")
+
+
+def _assigned(source: str) -> list[str]:
+    try:
+        nodes = ast.walk(ast.parse(source))
+    except SyntaxError:
+        return []
+    return [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
 
 
 def _base(campaign: str) -> Path:

@@ -161,7 +161,6 @@ class Campaign:
         return self._found[quantity, per]
 
     def comparisons(self, claim: Claim) -> list[Comparison]:
-        """All comparisons of a claim, of cases in the order of its lists."""
         found: list[tuple[int, list[tuple[bool, Cells]]]] = []
         for case, one in enumerate(_each(claim.cells or Cells())):
             if claim.of is None or claim.to is None:

@@ -107,12 +107,11 @@ def across_views(judged: Sequence[Judgement], others: Sequence[Judgement], views
             one = replace(one, other=other)
         # samples in two groups have no ratio
         unknown = math.isnan(one.measured.centre + other.measured.centre)
-        if one.verdict == other.verdict or unknown or {one.verdict, other.verdict} & open_:
-            found.append(one)
-            continue
-        both = zip(views, (one, other), strict=True)
-        why = "; ".join(f"{view}: {each.verdict} ({each.measured.centre:.3g})" for view, each in both)
-        found.append(replace(one, verdict="depends on counting", why=why, repeats=None))
+        if one.verdict != other.verdict and not unknown and not {one.verdict, other.verdict} & open_:
+            both = zip(views, (one, other), strict=True)
+            why = "; ".join(f"{view}: {each.verdict} ({each.measured.centre:.3g})" for view, each in both)
+            one = replace(one, verdict="depends on counting", why=why, repeats=None)
+        found.append(one)
     return found
 
 
@@ -174,7 +173,6 @@ def _decide(claim: Claim, comparison: Comparison) -> tuple[Verdict, str]:
 
 
 def _cases(found: Sequence[Comparison], members: Iterable[int]) -> list[list[int]]:
-    """Numbers of comparisons by their cases."""
     return [list(case) for _, case in groupby(members, key=lambda n: found[n].case)]
 
 

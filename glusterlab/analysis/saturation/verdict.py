@@ -149,11 +149,9 @@ class _Use:
         return np.asarray(long)
 
     def name(self, number: int) -> str:
-        """Host and device of a resource."""
         return " ".join(part for part in (self.track.hosts[number], self.track.devices[number]) if part)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Rows of `USE_COLUMNS` but cell and sample."""
         track = self.track
         shared = {"family": track.family, "subsystem": track.subsystem, "role": track.role}
         numbers = (self.level, self.mean, self.peak, self.over)
@@ -162,7 +160,6 @@ class _Use:
             yield shared | dict(zip(USE_COLUMNS[5:], values, strict=True))
 
     def row(self) -> dict[str, Any]:
-        """A row of `SUBSYSTEM_COLUMNS` but cell and sample."""
         return {
             "family": self.track.family,
             "subsystem": self.track.subsystem,
