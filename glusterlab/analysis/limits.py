@@ -109,10 +109,9 @@ def pool_limits(
 def throttle_limits(
     samples: pd.DataFrame, cluster: Cluster, hosts: Mapping[str, Limits], campaign: Campaign | None = None
 ) -> dict[str, float]:
-    """What the throttle of a scale model lets each cell do, bytes of files per second, by ``cell_id``.
+    """What the throttle of a scale model lets each cell do, bytes of files per second, by ``cell_id``: its least bound.
 
-    The least of its bounds; where each file is flushed before the next one, a worker waits for link and disk in turn.
-    Cells of hardware as it is, and of disks with heads, have none.
+    Where each file is flushed before the next, a worker waits for link and disk in turn. None of disks with heads.
     """
     specified, found = _cells(campaign, cluster), {}
     for row in samples.drop_duplicates("cell_id").to_dict("records"):

@@ -1,7 +1,6 @@
 """Performance and capacity for the money: per cost, per usable byte, and how a ranking changes when a price moves.
 
-The guide shows relative values, so every value is a ratio to the first configuration. A price is an exact number: the
-95 % intervals are those of the measured values, carried through.
+Values are ratios to the first configuration, as the guide's are. A price is exact: intervals are of what was measured.
 """
 
 import math

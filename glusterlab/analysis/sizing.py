@@ -1,7 +1,6 @@
 """How many servers of which layout a workload needs, from what was measured, and which limit decides.
 
-The assumption behind every number: throughput, capacity and cost grow in proportion to the servers, and clients with
-them. It was measured on one number of servers only.
+Assumed: throughput, capacity and cost grow in proportion to servers, clients with them, from the one number measured.
 """
 
 import math

@@ -1,7 +1,4 @@
-"""The page figures/<campaign>/index.html: every figure and table with its caption, and what was not measured.
-
-A section is a notebook, with its first heading and question. The page holds no date: the same files, the same bytes.
-"""
+"""The page figures/<campaign>/index.html, a section per notebook: figures, tables, what was not measured; no date."""
 
 import itertools
 import json

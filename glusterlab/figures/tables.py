@@ -1,7 +1,4 @@
-"""A table of numbers as people see it: on the page of figures, in a notebook, as text.
-
-All three show what the CSV file says, rounded to four digits, so that a check of their text has no rounding noise.
-"""
+"""A table of numbers as people see it on a page, in a notebook, as text: what the CSV file says, to four digits."""
 
 import csv
 import io
@@ -122,8 +119,7 @@ _NAMES = {"series": "layout", "nominal_file_size_bytes": "file size"}
 def readable(table: pd.DataFrame, unit: str = "", factor: float = 1.0) -> pd.DataFrame:
     """A table for people: an estimate and its 95 % interval in one cell, numbers with three digits, units in the head.
 
-    A column ``x`` takes ``x_low`` and ``x_high`` (``mean`` takes ``low``, ``high`` and the centres of two groups) into
-    its cells; its suffix is its unit. Columns of a summary have none: they are times `factor`, in `unit`.
+    ``x`` takes ``x_low`` and ``x_high`` (``mean`` two groups, too) into its cells; its suffix, or `unit`, is its unit.
     """
     columns: dict[str, object] = {}
     for name in table.columns:

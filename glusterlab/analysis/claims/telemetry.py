@@ -1,7 +1,6 @@
 """What a campaign's telemetry says of a study's statements on what saturates.
 
-*Yes* or *no* only where enough samples tell it: `MIN_SAMPLES` repeats, of which more than half agree, or an interval
-that leaves no other reading. Else it is `OPEN`.
+*Yes* or *no* only of `MIN_SAMPLES` repeats, most of them of one mind, or an interval without other reading; else `OPEN`
 """
 
 import math

@@ -1,8 +1,7 @@
 """What differs between campaigns besides the release: hosts, tools, cluster, campaign, and the suite itself.
 
-Each difference has a weight: *release* is what is compared; *comes with it* is what the distribution of the hosts
-brings along, and cannot be told from the release; *minor* should not matter; *warning* may be the reason of whatever
-the comparison finds.
+By weight: *release* is compared; *comes with it* is what the hosts' distribution brings along and cannot be told from
+the release; *minor* should not matter; *warning* may be the reason of whatever is found.
 """
 
 from collections import Counter

@@ -1,7 +1,6 @@
 """What a release does on average: cells of one operation and file size taken together; and what a comparison needs.
 
-Published differences are of several cells at once: supermicro-2017 (appendix C) states of release 3.2 that creates are
-18 % faster on average, and 34 % with 32 KB. Those are the effects that `needs` takes.
+`needs` takes the effects that supermicro-2017 (appendix C) states of 3.2: creates 18 % faster, and 34 % with 32 KB.
 """
 
 import math

@@ -62,8 +62,8 @@ _Layer = tuple[tuple[str, str, str, float], list[tuple[str, str, str]], "NDArray
 def find_sample(samples: pd.DataFrame, text: str) -> pd.DataFrame:
     """The sample that a notebook's parameter names, one row; none where there are no valid `samples` and none is named.
 
-    `text` is ``<cell id>/<number>``; the id may be cut short as long as it names one cell, and without a number it is
-    the cell's first sample. Empty: of the writes with the most workers the first, else of other operations.
+    `text` is ``<cell id>/<number>``: an id cut short if it names one cell, without a number its first sample. Empty: of
+    the most workers the first write, else another operation.
     """
     if samples.empty and not text.strip():
         return samples
