@@ -103,9 +103,8 @@ def advise(
     """Table 1 as printed beside what results say: `COLUMNS`; `DataError` for a category without a rule."""
     known = {purpose.category: purpose for purpose in purposes}
     if unknown := sorted(set(published["category"]) - set(known)):
-        raise DataError(
-            f"expected the categories {', '.join(known)}; found {', '.join(unknown)}, for which there is no rule"
-        )
+        expected, found = ", ".join(known), ", ".join(unknown)
+        raise DataError(f"expected the categories {expected}; found {found}, for which there is no rule")
     measured = {category: _candidates(samples, purpose, prices, cluster) for category, purpose in known.items()}
     rows = []
     for row in published.to_dict("records"):

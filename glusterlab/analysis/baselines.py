@@ -121,9 +121,8 @@ def place_rates(results: Sequence[Rates], cluster: Cluster | None, name: str, pu
 
 def _published(published: pd.DataFrame, what: str, disks: int, origin: str, operation: str) -> float:
     """A study's rate of a disk, or of an array of as many disks; NaN where it states none."""
-    rows = published[
-        (published[["what", "disks", "origin", "operation"]] == [what, disks, origin, operation]).all(axis=1)
-    ]
+    same = published[["what", "disks", "origin", "operation"]] == [what, disks, origin, operation]
+    rows = published[same.all(axis=1)]
     return float(rows["value"].iloc[0]) if len(rows) else math.nan
 
 
@@ -211,14 +210,12 @@ def requests_table(requests: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for key, each in requests.groupby(keys, sort=False):
         what, operation, size, depth, unit, scale = key
-        factor = 1 / MEGABYTE if unit == "bytes/s" else 1.0
+        factor, per = (1 / MEGABYTE, "MB/s") if unit == "bytes/s" else (1.0, "1/s")
         numbers = [each["full_size"].median(), each["full_size"].min(), each["full_size"].max()]
         known = [float(each[name].iloc[0]) for name in ("published", "data_sheet")]
         texts = ["" if value != value else short_number(value * factor) for value in (*numbers, *known)]
         shares = ["" if value != value else f"{100 * numbers[0] / value:.0f} %" for value in known]
         first = what, operation, format_size(int(str(size))), depth, f"1:{scale:g}", each["place"].nunique(), len(each)
-        rows.append(
-            (*first, *texts[:3], "MB/s" if unit == "bytes/s" else "1/s", texts[3], shares[0], texts[4], shares[1])
-        )
+        rows.append((*first, *texts[:3], per, texts[3], shares[0], texts[4], shares[1]))
     names = ["what", "operation", "request", "at a time", "scale model", "places", "n", "median × scale", "lowest"]
     return pd.DataFrame(rows, columns=[*names, "highest", "unit", "published", "share", "data sheet", "its share"])

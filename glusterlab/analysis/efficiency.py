@@ -162,6 +162,5 @@ def all_sizes(samples: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     parts = [efficiency(rows, "throughput_bytes_per_s", in_bytes) for rows in measured]
     table = pd.concat(parts, ignore_index=True)
     table = table.assign(operation=table["operation"].astype(str).replace("create", "write"))
-    return table.sort_values(
-        ["operation", "nominal_file_size_bytes", "series"], ascending=[False, True, True], ignore_index=True
-    )
+    by = ["operation", "nominal_file_size_bytes", "series"]
+    return table.sort_values(by, ascending=[False, True, True], ignore_index=True)

@@ -54,9 +54,8 @@ def server_advantage(
     rows = table[models.isin([first, second]) & (models != "")]
     rows = rows.assign(_level=levels(rows))
     best = rows.loc[rows.groupby([*cell, "server_model"], observed=True)["_level"].idxmax()]
-    best = best.assign(
-        _second=best["server_model"].astype(str) == second, _order=best["operation"].map(operation_rank)
-    ).sort_values(["_order", *cell, "_second"], ignore_index=True)
+    best = best.assign(_second=best["server_model"].astype(str) == second, _order=best["operation"].map(operation_rank))
+    best = best.sort_values(["_order", *cell, "_second"], ignore_index=True)
     others = {tuple(row[cell]): row for _, row in best[best["_second"]].iterrows()}
     counterparts = [None if row["_second"] else others.get(tuple(row[cell])) for _, row in best.iterrows()]
     compared = _with_ratios(best, counterparts).drop(columns=["_second", "_order", "_level"])
@@ -119,7 +118,6 @@ def read_write_gap(table: pd.DataFrame) -> pd.DataFrame:
         math.nan if row is None else row[["published", "published_any"]].astype(float).bfill().iloc[0]
         for row in counterparts
     ]
-    compared = _with_ratios(reads, counterparts).assign(
-        published_ratio=reads["published"].astype(float) / pd.Series(stated, reads.index, dtype=float)
-    )
+    published = reads["published"].astype(float) / pd.Series(stated, reads.index, dtype=float)
+    compared = _with_ratios(reads, counterparts).assign(published_ratio=published)
     return compared[compared["ratio_to"] != ""].reset_index(drop=True)

@@ -145,9 +145,8 @@ def size_note(samples: pd.DataFrame, drawn: pd.DataFrame, nominal_file_size_byte
     wanted = format_size(round(nominal_file_size_bytes))
     rows = valid_samples(samples)
     rows = rows[rows["layout"].isin(set(drawn["layout"])) & rows["tool"].isin(set(drawn["tool"]))]
-    counts = sorted(
-        {int(n) for n in rows[same_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)]["workers"]}
-    )
+    same = same_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)
+    counts = sorted({int(n) for n in rows[same]["workers"]})
     if not counts:
         return f"{shown}, the nearest to {wanted} that was measured."
     at = f"at {' and '.join(str(n) for n in counts)} worker{'s' * (counts != [1])} only"

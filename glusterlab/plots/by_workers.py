@@ -146,16 +146,11 @@ def draw_workers_and_limits(
         scales = table.drop_duplicates(names)[[*names, "scale"]].astype(dict.fromkeys(names, str))
         scale = fits[names].astype(str).merge(scales, how="left", on=names)["scale"].astype(float).fillna(1.0)
         fits = fits.assign(fitted=fits["fitted"] * scale.to_numpy())
-    drawn = shown.table.assign(
-        _family=[
-            f"{row['type']} on {BACKING_LABELS.get(str(row['kind']), str(row['kind']))}" for _, row in table.iterrows()
-        ]
-    )
+    kinds = [BACKING_LABELS.get(kind, kind) for kind in table["kind"].astype(str)]
+    drawn = shown.table.assign(_family=[f"{of} on {kind}" for of, kind in zip(table["type"], kinds, strict=True)])
     families = sorted(drawn["_family"].unique(), reverse=True)
     stated = drawn["published"].astype(float)
-    far = {
-        name for name, rows in drawn.groupby("_family") if rows["limit"].max() * factor > _FAR * top_of(rows, factor)
-    }
+    far = {name for name, of in drawn.groupby("_family") if of["limit"].max() * factor > _FAR * top_of(of, factor)}
     # names in the fullest panel: of each series, of its limit, and of what is published
     drawn["_stated"] = drawn["geometry"].where(stated.notna())
     counts = drawn.groupby(["_family", "operation"], observed=True)[["series", "_stated"]].nunique()

@@ -151,12 +151,10 @@ def draw_releases(frame: Frame, table: pd.DataFrame, unit: str, factor: float = 
     lacking = table["low"].isna()
     interval = "none, insufficient n" if lacking.all() else "95 % interval of the median"
     few = " where n is 6 or more" if lacking.any() and not lacking.all() else ""
-    frame.subtitle.insert(
-        0, f"Medians at the reference's best worker count, measured values. Ticks: the samples. Line: {interval}{few}."
-    )
-    heights = [
-        rows["cell_id"].nunique() * (_GROUP_IN + 0.5 * _BAR_IN) + len(rows) * _BAR_IN + 0.1 for rows in panels.values()
-    ]
+    how = f"Medians at the reference's best worker count, measured values. Ticks: the samples. Line: {interval}{few}."
+    frame.subtitle.insert(0, how)
+    group = _GROUP_IN + 0.5 * _BAR_IN
+    heights = [rows["cell_id"].nunique() * group + len(rows) * _BAR_IN + 0.1 for rows in panels.values()]
     grid = frame.panels(len(panels), height=sum(heights) + _PANEL_IN * len(panels), height_ratios=heights)
     for axes, (size, rows) in zip(grid[:, 0], panels.items(), strict=True):
         draw_bars(axes, rows, factor)

@@ -85,9 +85,8 @@ def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = 
     mean, low, high = (rows[name].astype(float).to_numpy() * factor for name in ("mean", "low", "high"))
     for count, values, of in zip(workers, rows["values"], mean, strict=True):
         alone = math.isnan(of)
-        sample_dots(
-            axes, float(count if alone else count * 1.13), split_values(values, factor), style.colour, alone=alone
-        )
+        at = float(count if alone else count * 1.13)
+        sample_dots(axes, at, split_values(values, factor), style.colour, alone=alone)
     axes.vlines(workers, low, high, color=style.colour, linewidth=1.0, alpha=0.8)
     whole_time(axes, list(workers), rows, factor)
     name, dashes, face = str(rows["series"].iloc[0]), "--" if hollow else "-", "white" if hollow else style.colour

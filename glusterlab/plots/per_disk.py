@@ -22,9 +22,8 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | 
         if not alone:
             marks.bar(axes, place, row["mean"] * factor, style)
         look = {} if alone else {"marker": "o", "markersize": 2.6, "markerfacecolor": "white", "markeredgewidth": 0.5}
-        marks.sample_dots(
-            axes, place, values, style.colour if alone else INK, alone=alone, across=True, alpha=1, zorder=3, **look
-        )
+        colour = style.colour if alone else INK
+        marks.sample_dots(axes, place, values, colour, alone=alone, across=True, alpha=1, zorder=3, **look)
         marks.interval_on_bar(axes, place, row["low"] * factor, row["high"] * factor)
         stated = row["published"] * factor / row["scale"]
         if stated == stated:
@@ -32,14 +31,12 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | 
             marks.words(axes, "published", (stated, place), (-4, 8), ha="left", bbox=marks.behind(), zorder=5)
         text = short_number(row["mean"] * factor)
         if alone:
-            text = (
-                f"two groups, {' and '.join(short_number(row[name] * factor) for name in ('group_low', 'group_high'))}"
-            )
+            centres = row["group_low"], row["group_high"]
+            text = f"two groups, {' and '.join(short_number(centre * factor) for centre in centres)}"
         elif row["scale"] != 1:
             text += f"  (× {row['scale']:g}: {short_number(row['full_size_mean'] * factor)})"
-        marks.words_at_right(
-            axes, place, f"{text}, {worker_count(row['workers'])}" + f" {RISING}" * row["still_rising"]
-        )
+        text += f", {worker_count(row['workers'])}" + f" {RISING}" * row["still_rising"]
+        marks.words_at_right(axes, place, text)
     if len(rows):
         marks.whole_time(axes, range(len(rows)), rows, factor, along="x")
     # of no one layout: over the bars of all that it may be of

@@ -190,10 +190,8 @@ def _tile(axes: Axes, column: int, line: int, row: pd.Series) -> None:
     shades = [COLOURS[name] for name in families] or ["#efefef" if state == "none" else "white"]
     pale, width = state in _PALE, 1 / len(shades)
     opacity = None if not families else 0.45 if pale else 1.0
-    for number, shade in enumerate(shades):
-        axes.add_patch(
-            Rectangle((column + number * width, line), width, 1, facecolor=shade, alpha=opacity, linewidth=0)
-        )
+    for n, shade in enumerate(shades):
+        axes.add_patch(Rectangle((column + n * width, line), width, 1, facecolor=shade, alpha=opacity, linewidth=0))
     alone = int(row["n"]) == 1 or state == NO_MAJORITY
     share = "" if math.isnan(float(row["mean"])) or not families else f"{100 * float(row['mean']):.0f} %"
     numbers = ", ".join(filter(None, [share, "" if alone else f"{row['agree']} of {row['n']}"]))

@@ -68,11 +68,9 @@ def layout_style(type_: str, geometry: str, kind: str) -> LayoutStyle:
     """Colour, marker and hatching of a layout; of one that no study has by a digest, within the hues of its type."""
     if known := _KNOWN.get((type_, geometry, kind)):
         return known
-    digest = hashlib.sha256("\0".join((type_, geometry, kind)).encode()).digest()
+    hue, marker, hatch, *_ = hashlib.sha256("\0".join((type_, geometry, kind)).encode()).digest()
     hues = _FAMILIES.get(type_, _OTHERS)
-    return LayoutStyle(
-        hues[digest[0] % len(hues)], _MARKERS[digest[1] % len(_MARKERS)], _HATCHES[digest[2] % len(_HATCHES)]
-    )
+    return LayoutStyle(hues[hue % len(hues)], _MARKERS[marker % len(_MARKERS)], _HATCHES[hatch % len(_HATCHES)])
 
 
 def row_style(row: Mapping[Any, Any] | pd.Series) -> LayoutStyle:

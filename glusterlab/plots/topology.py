@@ -104,9 +104,8 @@ def draw_server_models(figure: Frame, models: pd.DataFrame, *, testbed: bool) ->
     for model in models.to_dict("records"):
         one, raw = float(model["disk_capacity_bytes"]), float(model["raw_capacity_bytes"])
         known = "" if math.isnan(raw) else f"{_terabytes(raw)} ({int(model['disks'])} x {_terabytes(one)})"
-        columns.append(
-            {"name": str(model["name"]), **{key: str(model.get(key, "")) for key in _MODEL_ROWS}, "capacity": known}
-        )
+        texts = {key: str(model.get(key, "")) for key in ("name", *_MODEL_ROWS)}
+        columns.append(texts | {"capacity": known})
     rows = [(key, words) for key, words in _MODEL_ROWS.items() if any(column[key] for column in columns)]
     label_in, wide = 1.35, partial(text_width, size=8)
     width = (_PAGE_IN - label_in) / len(columns)

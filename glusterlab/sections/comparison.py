@@ -113,9 +113,7 @@ def labelled(releases: Sequence[Release]) -> tuple[Release, ...]:
     for labels in (versions, names, paths):
         if len(set(labels)) == len(labels) and all(labels):
             named = zip(releases, labels, strict=True)
-            return tuple(
-                replace(one, label=label, conditions=replace(one.conditions, name=label)) for one, label in named
-            )
+            return tuple(replace(one, label=to, conditions=replace(one.conditions, name=to)) for one, to in named)
     raise UsageError("expected different campaigns, found one of them twice")
 
 
@@ -172,15 +170,12 @@ def open_comparison(section: Section, campaign: str, campaigns: str, rule: Rule 
         )
     here = _place(campaign, [Path.cwd(), section.base])
     if here is None or Path(names[0]).name != here.resolve().name:
-        return Comparison.nothing(
-            f"The comparison of {', '.join(names)} is among the figures of its reference, {names[0]}."
-        )
+        listed = ", ".join(names)
+        return Comparison.nothing(f"The comparison of {listed} is among the figures of its reference, {names[0]}.")
     near = [Path.cwd(), section.base]
     places = [_place(name, near) or _place(Path(name).name, [here.resolve().parent]) for name in names[1:]]
-    if lacking := [name for name, place in zip(names[1:], places, strict=True) if place is None]:
-        return Comparison.nothing(
-            f"No campaign is in {', '.join(lacking)}: a folder with {MANIFEST} is expected there."
-        )
+    if absent := [name for name, place in zip(names[1:], places, strict=True) if place is None]:
+        return Comparison.nothing(f"No campaign is in {', '.join(absent)}: a folder with {MANIFEST} is expected there.")
     tools = section.tables.tools
     releases = [open_release(here, section.samples)]
     for place in filter(None, places):

@@ -148,9 +148,7 @@ class Campaign:
             cells.index = cells.index.astype(str)
             points = summarise(rows, self._columns[quantity])
             ids = points["cell_id"].astype(str)
-            columns = [
-                name for name in ("campaign", "servers", "heads", *_COLUMNS.values()) if name in {*cells} - {*points}
-            ]
+            columns = [of for of in ("campaign", "servers", "heads", *_COLUMNS.values()) if of in {*cells} - {*points}]
             points = points.assign(**{name: ids.map(cells[name]) for name in columns}).astype({"campaign": str})
             if by is not None:
                 points = divided(points, points[by], f"_per_{per}")
@@ -230,16 +228,12 @@ class Campaign:
         sides = tuple(best_side(rows, measure, unit, above=above) for (above, _), rows in pairs)
         lengths = [side.length for side in sides]
         if max(lengths) > LENGTH_FACTOR * (1 + SIZE_TOLERANCE) * min(lengths):
-            words = [
-                f"{format_size(side.nominal_file_size_bytes)} files were {length_text(side.length)}" for side in sides
-            ]
+            words = [f"{format_size(of.nominal_file_size_bytes)} files were {length_text(of.length)}" for of in sides]
             why = f"{', '.join(dict.fromkeys(words))} as the scale asks, so they do not show what their sizes do"
             raise _NotThereError(why, "files were shortened or lengthened by different factors")
         if claim.against is not None and claim.against.either_way:
             # both ratios the way round in which they are 1 or more
-            turns = [
-                contrast_interval([of.values], [to.values]).centre < 1 for of, to in _pairs(sides) for _ in (of, to)
-            ]
+            turns = [contrast_interval([of.values], [to.values]).centre < 1 for of, to in _pairs(sides) for _ in (0, 1)]
             sides = tuple(replace(side, above=side.above != turn) for side, turn in zip(sides, turns, strict=True))
         return sides, (*notes, *_notes(sides))
 
@@ -389,6 +383,4 @@ def model_limit(cells: Sequence[Mapping[str, Any]], quantity: str) -> str:
     for form, columns in differ:
         if len({tuple(str(cell.get(name, False)) for name in columns) for cell in cells}) > 1:
             forms.add(form)
-    return next(
-        (limit.why for limit in model_limits() if any(limit.holds(each, forms, quantity) for each in cells)), ""
-    )
+    return next((of.why for of in model_limits() if any(of.holds(each, forms, quantity) for each in cells)), "")

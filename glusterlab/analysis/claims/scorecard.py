@@ -71,11 +71,9 @@ COLUMNS: Mapping[str, tuple[str, Callable[[Judgement], object]]] = {
 def scorecard(claims: Claims, judgements: Sequence[Judgement]) -> pd.DataFrame:
     """One row per claim: `COLUMNS`, and ``contradicts``, the ids of claims that contradict it, separated by blanks."""
     others = contradictions_of(claims)
-    table = pd.DataFrame(
-        {name: pd.Series([get(each) for each in judgements], dtype=dtype) for name, (dtype, get) in COLUMNS.items()}
-    )
+    columns = {name: pd.Series([get(of) for of in judgements], dtype=dtype) for name, (dtype, get) in COLUMNS.items()}
     contradicts = [" ".join(others.get(each.claim.id, ())) for each in judgements]
-    return table.assign(contradicts=pd.Series(contradicts, dtype="str"))
+    return pd.DataFrame(columns | {"contradicts": pd.Series(contradicts, dtype="str")})
 
 
 def contradictions_of(claims: Claims) -> dict[str, tuple[str, ...]]:

@@ -53,9 +53,7 @@ class Evidence:
     def limit(self, rule: TelemetryRule) -> tuple[str, tuple[str, ...]]:
         """Why the scale model of a rule's cells cannot tell what it asks, and the subsystems of which it never can."""
         rows = [self.studies[name].chosen.rows for name in (rule.curves, rule.than) if name is not None]
-        cells = [
-            row for table in rows if "scale" in table for row in _directed(table, rule.direction).to_dict("records")
-        ]
+        cells = [row for of in rows if "scale" in of for row in _directed(of, rule.direction).to_dict("records")]
         unique = {str(row["cell_id"]): {str(name): of for name, of in row.items()} for row in cells}.values()
         found = [limit for limit in model_limits() if any(limit.holds(cell, {"saturation"}) for cell in unique)]
         mute = tuple(name for limit in found for name in limit.subsystems)
@@ -154,9 +152,8 @@ def _is_free(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
 
 def _where(rows: pd.DataFrame) -> str:
     pairs = zip(rows["state"].astype(str), rows["binding"].astype(str), strict=True)
-    groups = rows.assign(what=[short_verdict(*pair) for pair in pairs]).groupby(
-        ["what", "operation"], sort=False, observed=True
-    )
+    named = rows.assign(what=[short_verdict(*pair) for pair in pairs])
+    groups = named.groupby(["what", "operation"], sort=False, observed=True)
     return "; ".join(
         f"{what} full in {operation} at {', '.join(map(str, workers))} workers"
         for (what, operation), workers in groups["workers"]

@@ -151,9 +151,8 @@ def _facts(of: Conditions) -> dict[tuple[str, str], str]:
     found |= {("cluster", what): text for what, text in _flat(cluster)}
     if of.cluster:
         found["cluster", "testbed"] = "yes" if of.cluster.get("testbed") else "no"
-        headed = [
-            name for name, model in _mapping(of.cluster.get("scale_models")).items() if _mapping(model).get("heads")
-        ]
+        scales = _mapping(of.cluster.get("scale_models"))
+        headed = [name for name, model in scales.items() if _mapping(model).get("heads")]
         found["cluster", "disks with heads"] = ", ".join(headed) or "none"
     campaign = {name: value for name, value in of.campaign.items() if name not in _CAMPAIGN_LEFT_OUT}
     found |= {("campaign", what): text for what, text in _flat(campaign)}

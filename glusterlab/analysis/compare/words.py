@@ -96,10 +96,8 @@ def least_lines(table: pd.DataFrame, rule: Rule) -> list[str]:
     for other, whole in _by_campaign(table):
         short = whole[whole["verdict"].astype(str) == INSUFFICIENT]
         apart = short["interval"] == TWO_GROUPS
-        if apart.any():
-            found.append(
-                f"{other}: insufficient n, {_cells(int(apart.sum()))} with {TWO_GROUPS}: no ratio stands for them"
-            )
+        if number := int(apart.sum()):
+            found.append(f"{other}: insufficient n, {_cells(number)} with {TWO_GROUPS}: no ratio stands for them")
         short = short[~apart]
         if short.empty:
             continue
