@@ -161,10 +161,8 @@ def _block(
         if disk_bytes == listed:
             cost = prices.cost(priced).total
         else:
-            problem = (
-                f"the list has {priced!r} with disks of {listed / 1e12:.4g} TB, not of {disk_bytes / 1e12:.4g} TB; put "
-                "such a server into a list of your own"
-            )
+            disks_of = f"disks of {listed / 1e12:.4g} TB, not of {disk_bytes / 1e12:.4g} TB"
+            problem = f"the list has {priced!r} with {disks_of}; put such a server into a list of your own"
     if disk_bytes is None and stated is not None and stated.disk_capacity is not None:
         disk_bytes = float(stated.disk_capacity)
     return Block(
@@ -185,10 +183,8 @@ def _block(
 
 def guess_sentence(block: Block) -> str:
     """What must be said of a block whose server was guessed."""
-    return (
-        f"{block.series}: matched by number of disks: the cluster names no server model, and {block.server!r} is the "
-        f"only server of the price list with {block.disks_per_server:g} disks."
-    )
+    only = f"{block.server!r} is the only server of the price list with {block.disks_per_server:g} disks"
+    return f"{block.series}: matched by number of disks: the cluster names no server model, and {only}."
 
 
 def worker_counts(joined: str) -> tuple[int, ...]:

@@ -118,12 +118,8 @@ def dense_rule(disks_per_server: float, raw: float) -> Finding | None:
     """Whether a *need* of raw bytes, over 1 PB, asks for servers as dense as these, by the guide; None if not dense."""
     if disks_per_server < DENSE_DISKS:
         return None
-    return Finding(
-        "dense-servers",
-        raw > DENSE_RAW_BYTES,
-        f"expected a need of more than 1 PB of raw capacity for servers of {disks_per_server:g} disks, found "
-        f"{raw / PETABYTE:.3g} PB",
-    )
+    need = f"a need of more than 1 PB of raw capacity for servers of {disks_per_server:g} disks"
+    return Finding("dense-servers", raw > DENSE_RAW_BYTES, f"expected {need}, found {raw / PETABYTE:.3g} PB")
 
 
 def check_pool(

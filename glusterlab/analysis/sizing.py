@@ -89,10 +89,8 @@ def _wanted_capacity(text: str) -> float:
     except ValueError:
         found = math.nan
     if not 0 < found <= MAX_BYTES:
-        raise ValueError(
-            "expected a capacity such as '500 TB' or '1.5 PB' (units B to PB, KiB to PiB), above 0 and at most a "
-            f"million PB, found {text!r}"
-        )
+        ends = "(units B to PB, KiB to PiB), above 0 and at most a million PB"
+        raise ValueError(f"expected a capacity such as '500 TB' or '1.5 PB' {ends}, found {text!r}")
     return found
 
 
@@ -251,12 +249,8 @@ def answer_request(
 ) -> Answer:
     """Every layout of a campaign on the servers that a request of `parse_request` needs; raises as `build_request`."""
     request = build_request(request, samples)
-    rows = select(
-        native_only(samples),
-        tool=request.tool,
-        nominal_file_size_bytes=request.nominal_file_size_bytes,
-        operations=(request.operation,),
-    )
+    own, nominal = native_only(samples), request.nominal_file_size_bytes
+    rows = select(own, tool=request.tool, nominal_file_size_bytes=nominal, operations=(request.operation,))
     measured = blocks(best_rows(rows, request.quantity), prices, cluster, request.disk_bytes)
     sized = size(measured, request, None if cluster is None else cluster.hardware)
     return Answer(request, tuple(sized), tuple(of_unknown_size(rows)), prices)

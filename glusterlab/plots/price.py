@@ -103,12 +103,7 @@ def draw_lines(axes: Axes, rows: pd.DataFrame, crossings: pd.DataFrame) -> None:
 
 
 def draw_sensitivity(
-    figure: Frame,
-    moved: pd.DataFrame,
-    *,
-    measured: pd.DataFrame,
-    crossings: pd.DataFrame,
-    notice: str,
+    figure: Frame, moved: pd.DataFrame, *, measured: pd.DataFrame, crossings: pd.DataFrame, notice: str
 ) -> None:
     """How `sensitivity` moves ratios, and where `crossings` are; `measured` is what both were made from."""
     operations = operations_of(moved)
@@ -121,14 +116,12 @@ def draw_sensitivity(
         notice,
     ]
     height = 2.45 * len(operations) + 0.2
+    both = moved, crossings
     grid = figure.panels(len(operations), len(columns), height=height, sharex=True, sharey="row")
     for line, operation in zip(grid, operations, strict=True):
         for axes, move in zip(line, columns, strict=True):
-            wanted, found = (
-                rows[(rows["operation"].astype(str) == operation) & (rows["move"] == move)]
-                for rows in (moved, crossings)
-            )
-            draw_lines(axes, wanted, found)
+            of = [rows[(rows["operation"].astype(str) == operation) & (rows["move"] == move)] for rows in both]
+            draw_lines(axes, *of)
             axes.set_title(f"{operation}, price of\n{move}")
         line[0].set_ylabel("throughput per cost, relative")
     for axes in grid[-1]:

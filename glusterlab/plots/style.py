@@ -336,11 +336,8 @@ def comparable(table: pd.DataFrame) -> Comparable:
         return Comparable(table, scales[0] if scales else 1.0, "measured", [])
     note = f"From scale models of {scale_words(scales)}: each value is times its own scale, as a full-size pool."
     scale = table["scale"].astype(float)
-    full = {
-        name: table[name].astype(float) * scale
-        for name in ("mean", "low", "high", "limit", *WHOLE_TIME)
-        if name in table
-    }
+    names = [name for name in ("mean", "low", "high", "limit", *WHOLE_TIME) if name in table]
+    full = {name: table[name].astype(float) * scale for name in names}
     samples = [split_values(joined, by) for joined, by in zip(table["values"], scale, strict=True)]
     values = [";".join(f"{value:.9g}" for value in each) for each in samples]
     return Comparable(table.assign(**full, values=values, scale=1.0), 1.0, "× scale", [note])

@@ -232,9 +232,8 @@ def _disks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
     beside = partial(timeline.beside, "disk", "write_bytes_per_s", role="server")
     read = beside("read_bytes_per_s")
     together = np.maximum if capacity.one_machine else np.add
-    parts: dict[By, NDArray[np.float64]] = {
-        "bytes": together(written / capacity.disk_write, np.nan_to_num(read) / capacity.disk_read)
-    }
+    moving = together(written / capacity.disk_write, np.nan_to_num(read) / capacity.disk_read)
+    parts: dict[By, NDArray[np.float64]] = {"bytes": moving}
     # what is fullest for a while in the measured part is what the disk is judged by, all along
     inside = timeline.inside if timeline.inside.any() else np.ones_like(timeline.inside)
     seconds = BURST_BYTES / min(capacity.disk_read, capacity.disk_write)

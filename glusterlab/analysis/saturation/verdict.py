@@ -93,10 +93,8 @@ def judge(
         subsystems += [point | each.row() for each in found]
         gaps, broken = _coverage_gaps(timeline, found, expected[cell, sample])
         beyond = [each for each in found if each.mean_use > thresholds.passed]
-        not_judged = [
-            *_without_limit(found, known),
-            *(", ".join(filter(None, (each.track.subsystem, each.by))) for each in beyond),
-        ]
+        not_judged = [*_without_limit(found, known)]
+        not_judged += [", ".join(filter(None, (each.track.subsystem, each.by))) for each in beyond]
         verdict = _verdict([each for each in found if each not in beyond], known, thresholds, records, broken=broken)
         verdicts[cell, sample] = point | verdict | {"not_judged": "; ".join(dict.fromkeys([*not_judged, *gaps]))}
     return Judgement(
