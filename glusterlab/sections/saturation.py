@@ -47,11 +47,7 @@ class SaturationStudy:
 
 
 def study_saturation(
-    section: Section,
-    layouts: Sequence[str] = (),
-    sizes: Sequence[str] = (),
-    thresholds: str = "",
-    sample: str = "",
+    section: Section, layouts: Sequence[str] = (), sizes: Sequence[str] = (), thresholds: str = "", sample: str = ""
 ) -> SaturationStudy:
     """Judge and measure saturation; layouts and sizes are one for each of the study's curves (empty: its own)."""
     levels, testbed = parse_thresholds(thresholds), section.provenance.testbed

@@ -124,7 +124,7 @@ def _class_of(claim: Claim, scaled: bool) -> ClaimClass:
 def _judge(claim: Claim, found: tuple[Comparison, ...], scaled: bool) -> Judgement:
     band = band_of(claim)
     scales = {side.scale for comparison in found for side in comparison.sides}
-    claim_class = _class_of(claim, scales != {1.0} if scales else scaled)
+    named = _class_of(claim, scales != {1.0} if scales else scaled)
     verdict, why = combine(claim, found)
     decisive, estimate, level = _decisive(claim, band, found, verdict)
     reason, repeats = "", None
@@ -143,9 +143,7 @@ def _judge(claim: Claim, found: tuple[Comparison, ...], scaled: bool) -> Judgeme
     measured = replace(estimate, centre=centre, low=low, high=high)
     allowed = Band(band.low * unit, band.high * unit, band.directed, band.anchor * unit)
     evidence = "" if decisive is None or verdict == "not measured" else found[decisive].cells
-    return Judgement(
-        claim, verdict, why, claim_class, measured, allowed, found, decisive, reason, level, repeats, evidence
-    )
+    return Judgement(claim, verdict, why, named, measured, allowed, found, decisive, reason, level, repeats, evidence)
 
 
 def _repeats(band: Band, comparison: Comparison, among: int) -> int | None:

@@ -7,6 +7,7 @@ and are named behind it.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -181,13 +182,8 @@ def disks_by_name(times: pd.DataFrame) -> pd.DataFrame:
     """Each disk of `disk_times`: samples in which it moved, was judged, was slow; medians of those that judge it."""
     rows = times.assign(**{name: times[name].where(times["judged"]) for name in ("time_ratio", "busy")})
     disks = rows.groupby(["host", "device"], sort=False)
-    table = disks.agg(
-        samples=("sample", "size"),
-        judged=("judged", "sum"),
-        slow=("slow", "sum"),
-        time_ratio=("time_ratio", "median"),
-        busy=("busy", "median"),
-    )
+    medians: dict[str, Any] = {name: (name, "median") for name in ("time_ratio", "busy")}
+    table = disks.agg(samples=("sample", "size"), judged=("judged", "sum"), slow=("slow", "sum"), **medians)
     return table.reset_index()
 
 

@@ -79,10 +79,7 @@ def _label(row: pd.Series) -> str:
 
 
 def choose_studies(
-    samples: pd.DataFrame,
-    studies: Sequence[Study],
-    layouts: Sequence[str] = (),
-    sizes: Sequence[float | None] = (),
+    samples: pd.DataFrame, studies: Sequence[Study], layouts: Sequence[str] = (), sizes: Sequence[float | None] = ()
 ) -> list[Chosen]:
     """The samples that stand for each study, or the nearest; layouts and sizes are one for each, as far as they go."""
     found = []

@@ -10,8 +10,7 @@ from glusterlab.analysis.select import summarise
 from glusterlab.tables.parts import measured_parts
 
 _SUMS = {
-    # per host on its fullest interface
-    "network receive_bytes_per_s": "network_receive_bytes_per_s",
+    "network receive_bytes_per_s": "network_receive_bytes_per_s",  # of a host's fullest interface, as the next
     "network transmit_bytes_per_s": "network_transmit_bytes_per_s",
     "load load_1min": "load_1min",
     "load blocked_processes": "blocked_processes",

@@ -105,19 +105,17 @@ def judge(
 
 
 class _Use:
-    """A track over the measured part of its sample, of which no stretch reaches out."""
+    """A track over the measured part of its sample, of which no stretch reaches out: shares of what is known."""
 
     def __init__(self, track: resources.Track, timeline: Timeline, thresholds: Thresholds) -> None:
         used = track.used[:, timeline.inside]
         self.track = track
-        # each has resources as rows and steps as columns
-        self.known = np.isfinite(used)
+        self.known = np.isfinite(used)  # shape (resources, steps), as `full`
         self.full = resources.over(replace(track, used=used), timeline, thresholds)
-        # shape (resources,), of the steps that are known
         counts = np.maximum(self.known.sum(axis=1), 1)
         self.mean = np.nan_to_num(used).sum(axis=1) / counts
         self.peak = np.nan_to_num(rolling_known(used, timeline.steps(resources.PEAK_S))).max(axis=1)
-        self.most = np.nan_to_num(used).max(axis=1)
+        self.most = np.nan_to_num(used).max(axis=1)  # the fullest step
         self.over = self.full.sum(axis=1) / counts
         self.level = resources.levels(track, thresholds)
         total = self.mean.sum()
