@@ -23,48 +23,35 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-MIN_SAMPLES = 3
-"""Fewest samples for which an interval is stated."""
+MIN_SAMPLES = 3  # fewest samples for which an interval is stated
 
-LEVEL = 0.95
-"""Confidence level of every interval of the project's figures."""
+LEVEL = 0.95  # confidence level of every interval of the project's figures
 
-ALPHA = 0.05
-"""A corrected p below it is significant."""
+ALPHA = 0.05  # a corrected p below it is significant
 
-POWER = 0.8
-"""Chance with which a number of repeats is to find what there is."""
+POWER = 0.8  # chance with which a number of repeats is to find what there is
 
-INSUFFICIENT = "insufficient n"
-"""What `Estimate.method` says where no interval is stated."""
+INSUFFICIENT = "insufficient n"  # what `Estimate.method` says where no interval is stated
 
-TWO_GROUPS = "two groups of samples"
-"""What `Estimate.method` says where samples lie in two groups: no mean stands for them."""
+TWO_GROUPS = "two groups of samples"  # what `Estimate.method` says where no mean stands for the samples
 
-NOT_NEGATIVE, SHARE = (0.0, math.inf), (0.0, 1.0)
-"""Ranges of rates, times and counts, and of shares of a whole."""
+NOT_NEGATIVE, SHARE = (0.0, math.inf), (0.0, 1.0)  # ranges of rates, times and counts, and of shares of a whole
 
-LEAST_APART = 1.25
-"""Factor between two groups at least: nearer ones do not mislead, no claim's size is told more finely."""
+LEAST_APART = 1.25  # factor between two groups: nearer ones do not mislead, no claim is told more finely
 
-LEAST_SPLIT = 4
-"""Fewest samples that can be seen to lie in two groups."""
+LEAST_SPLIT = 4  # fewest samples that can be seen to lie in two groups
 
 _SPLIT_RATIOS = (154, 57.1, 31.3, 20.9, 15.9, 12.9, 10.9, 9.64, 8.59, 7.92, 7.3, 6.83, 6.44, 6.08, 5.81, 5.55, 5.34)
 """Of 4 to 20 samples the ratio that one group exceeds in 1 %: the largest of a million simulated log-normal cells, and
 of normal ones with 15 and 30 % scatter, and 2 % more (tests hold it)."""
 
-Correction = Literal["holm", "fdr"]
-"""Holm's bounds the chance of any false finding, Benjamini and Hochberg's the share of them among the findings."""
+Correction = Literal["holm", "fdr"]  # bounds the chance of any false finding, or the share of them among the findings
 
-Test = Literal["rank-sum", "signed-rank"]
-"""Of two groups that were measured apart, or of the ratios within rounds."""
+Test = Literal["rank-sum", "signed-rank"]  # of two groups that were measured apart, or of the ratios within rounds
 
-_PERMUTATIONS, _PERMUTED_SUM, _PERMUTED_SIGNS = 200_000, 20, 16
-"""Choices that are all tried where values are tied, and the samples up to which they are no more than that."""
+_PERMUTATIONS, _PERMUTED_SUM, _PERMUTED_SIGNS = 200_000, 20, 16  # all choices of tied values, of samples up to these
 
-_MOST_REPEATS = 200
-"""Repeats beyond which nobody would measure."""
+_MOST_REPEATS = 200  # repeats beyond which nobody would measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +147,7 @@ def median_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
 def contrast_interval(
     above: Sequence[Iterable[float]], below: Sequence[Iterable[float]], level: float = LEVEL
 ) -> Estimate:
-    """Product of groups of positive samples over the product of others: Welch's t interval on the logarithms.
-
-    There is none where the samples of one lie in two groups.
-    """
+    """Product of groups of positive samples over that of others: Welch's t on logarithms; none with two groups."""
     groups = [_finite(group) for group in (*above, *below)]
     n = min((group.size for group in groups), default=0)
     if n == 0 or any((group <= 0).any() for group in groups):
@@ -187,9 +171,7 @@ def contrast_interval(
 def ratio_interval(numerator: Iterable[float], denominator: Iterable[float], level: float = LEVEL) -> Estimate:
     """Ratio of two groups of positive samples in one unit, with Welch's t interval on the logarithms.
 
-    The centre is the ratio of the geometric means. An interval that holds 1 does not show that the two are equal, only
-    that these samples cannot tell them apart; one that leaves 1 out says that the difference is larger than the scatter
-    of the repeats, not that it has a given cause.
+    The centre is the ratio of the geometric means.
 
     >>> ratio = ratio_interval([19.0, 20.0, 21.0], [9.5, 10.0, 10.5])
     >>> round(ratio.centre, 2), round(ratio.low, 2), round(ratio.high, 2)

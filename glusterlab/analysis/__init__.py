@@ -1,38 +1,20 @@
-"""Analysis of measured tables: pure functions from DataFrame to DataFrame, which read no file and draw nothing.
+"""Analysis of measured tables: pure functions from DataFrame to DataFrame; notebooks take the names here."""
 
-The names here are those that notebooks take.
-"""
-
-from glusterlab.analysis.describe import file_sizes_table, written_sizes
-from glusterlab.analysis.efficiency import all_sizes, efficiency, saturation_points, with_published_totals
-from glusterlab.analysis.limits import limit_curves, pool_limits, with_limits
-from glusterlab.analysis.ratios import (
-    family,
-    layout_advantage,
-    on_servers,
-    read_write_gap,
-    server_advantage,
-    stated_ratios,
-)
-from glusterlab.analysis.select import select, summarise, valid_samples
-
-__all__ = [
-    "all_sizes",
-    "efficiency",
-    "family",
-    "file_sizes_table",
-    "layout_advantage",
-    "limit_curves",
-    "on_servers",
-    "pool_limits",
-    "read_write_gap",
-    "saturation_points",
-    "select",
-    "server_advantage",
-    "stated_ratios",
-    "summarise",
-    "valid_samples",
-    "with_limits",
-    "with_published_totals",
-    "written_sizes",
-]
+from glusterlab.analysis.describe import file_sizes_table as file_sizes_table
+from glusterlab.analysis.describe import written_sizes as written_sizes
+from glusterlab.analysis.efficiency import all_sizes as all_sizes
+from glusterlab.analysis.efficiency import efficiency as efficiency
+from glusterlab.analysis.efficiency import saturation_points as saturation_points
+from glusterlab.analysis.efficiency import with_published_totals as with_published_totals
+from glusterlab.analysis.limits import limit_curves as limit_curves
+from glusterlab.analysis.limits import pool_limits as pool_limits
+from glusterlab.analysis.limits import with_limits as with_limits
+from glusterlab.analysis.ratios import family as family
+from glusterlab.analysis.ratios import layout_advantage as layout_advantage
+from glusterlab.analysis.ratios import on_servers as on_servers
+from glusterlab.analysis.ratios import read_write_gap as read_write_gap
+from glusterlab.analysis.ratios import server_advantage as server_advantage
+from glusterlab.analysis.ratios import stated_ratios as stated_ratios
+from glusterlab.analysis.select import select as select
+from glusterlab.analysis.select import summarise as summarise
+from glusterlab.analysis.select import valid_samples as valid_samples

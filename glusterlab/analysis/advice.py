@@ -1,7 +1,4 @@
-"""Which pool for which purpose: a study's table of advice, derived again from measured results, cell by cell.
-
-The purposes are data of the study; how one is decided is this project's rule, which the notebook on sizing states.
-"""
+"""Which pool for which purpose: a study's table of advice, derived from results by this project's rule."""
 
 import math
 from collections.abc import Sequence
@@ -19,26 +16,21 @@ from glusterlab.spec.cluster import Cluster
 from glusterlab.spec.prices import PriceList
 from glusterlab.stats import MIN_SAMPLES, TWO_GROUPS, Estimate, contrast_interval, two_groups
 
-WRITE_FLOOR = 0.5
-"""Share of the best writes per cost that an archive's layout must reach."""
+WRITE_FLOOR = 0.5  # share of the best writes per cost that an archive's layout must reach
 
 NO_POOL = "the published layout makes no legal pool of this size"
 
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """A category of table 1, as the guide prints it, and what it is judged by.
-
-    ``operations`` weigh alike; of an archive it is the one that has a floor. ``size``: nominal bytes of a file;
-    ``by_cost``: the cost of the pool decides, and throughput is a floor.
-    """
+    """A category of table 1, as the guide prints it, and what it is judged by."""
 
     category: str
     tool: str
     quantity: str
-    operations: tuple[str, ...]
-    size: int
-    by_cost: bool = False
+    operations: tuple[str, ...]  # weigh alike; of an archive it is the one that has a floor
+    size: int  # nominal bytes of a file
+    by_cost: bool = False  # the cost of the pool decides, and throughput is a floor
 
 
 COLUMNS = ["category", "pool", "published", "derived", "verdict", "why", "layouts", "n", "read as"]
@@ -65,7 +57,6 @@ class _Candidate(NamedTuple):
         return math.fsum(math.fsum(map(math.log, group)) / len(group) for group in self.groups)
 
     def over(self, other: "_Candidate") -> Estimate:
-        """Geometric mean over the operations over that of another."""
         product, power = contrast_interval(self.groups, other.groups), 1 / len(self.groups)
         return Estimate(product.centre**power, product.low**power, product.high**power, product.n, product.method)
 
@@ -109,16 +100,11 @@ def advise(
     prices: PriceList,
     cluster: Cluster | None = None,
 ) -> pd.DataFrame:
-    """Table 1 as the guide prints it beside what follows from measured results, cell by cell: columns `COLUMNS`.
-
-    ``verdict`` is agree, differ, not distinguished, insufficient n or not measured. Raises `DataError` when it has
-    a category that no rule speaks of.
-    """
+    """Table 1 as printed beside what results say: `COLUMNS`; `DataError` for a category without a rule."""
     known = {purpose.category: purpose for purpose in purposes}
     if unknown := sorted(set(published["category"]) - set(known)):
-        raise DataError(
-            f"expected the categories {', '.join(known)}; found {', '.join(unknown)}, for which there is no rule"
-        )
+        expected, found = ", ".join(known), ", ".join(unknown)
+        raise DataError(f"expected the categories {expected}; found {found}, for which there is no rule")
     measured = {category: _candidates(samples, purpose, prices, cluster) for category, purpose in known.items()}
     rows = []
     for row in published.to_dict("records"):

@@ -13,35 +13,28 @@ from glusterlab.spec.cell import Cell
 from glusterlab.spec.cluster import Cluster
 from glusterlab.units import MEGABYTE, format_size, short_number
 
-What = Literal["brick", "server", "link"]
-"""brick: one of each server at work at once. server: all bricks of a server at once. link: a pair of hosts."""
+What = Literal["brick", "server", "link"]  # one brick of each server at work, all bricks of a server, a pair of hosts
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates of alike places, on the scale that was measured.
+    """Rates of alike places, on the scale that was measured."""
 
-    ``model`` names the scale model; ``of``: the backing; of links ``server`` between servers, ``client`` where a client
-    is one of the two; ``operation``: write, read or, of links, ``send``; ``rates``: bytes per second by place
-    (``server01:/bricks/jbod/d01``, ``server01``, ``server01 to client02``), the median over the samples.
-    """
-
-    model: str
+    model: str  # the scale model's name
     scale: float
     operations_limited: bool
     what: What
-    of: str
-    operation: str
+    of: str  # the backing; of links ``server`` between servers, ``client`` where a client is one of the two
+    operation: str  # write, read or, of links, ``send``
     samples: int
-    rates: Mapping[str, float]
+    rates: Mapping[str, float]  # bytes/s, medians over samples, by place: ``server01``, ``server01 to client02``
 
     @property
     def median(self) -> float:
         return median(self.rates.values())
 
 
-SLOW = 0.9
-"""A place that is slower than this share of the median of its like is named."""
+SLOW = 0.9  # a place that is slower than this share of the median of its like is named
 
 
 def stated(rates: Rates, cluster: Cluster) -> float | None:
@@ -63,10 +56,10 @@ def slow_places(results: Sequence[Rates], cluster: Cluster) -> list[str]:
     for each in ordered(results, cluster):
         slow = sorted((rate, place) for place, rate in each.rates.items() if rate < SLOW * each.median)
         if slow:
-            named = ", ".join(f"{place} {_mb(rate)} MB/s" for rate, place in slow[:4])
+            named = ", ".join(f"{place} {short_number(rate / MEGABYTE)} MB/s" for rate, place in slow[:4])
             more = f" and {len(slow) - 4} more" if len(slow) > 4 else ""
             what = "" if each.what == "link" else f" {each.operation}"
-            bound = f"below {100 * SLOW:.0f} % of the median {_mb(each.median)} MB/s"
+            bound = f"below {100 * SLOW:.0f} % of the median {short_number(each.median / MEGABYTE)} MB/s"
             lines.append(f"{label(each, cluster)}{what}, {each.model}: {bound}: {named}{more}")
     return lines
 
@@ -96,20 +89,12 @@ def label(each: Rates, cluster: Cluster) -> str:
     return f"a server's {'arrays' if array else 'disks'} at once, {each.of}"
 
 
-def _mb(rate: float) -> str:
-    return short_number(rate / MEGABYTE)
-
-
 PLACE_COLUMNS = [
     *("baseline", "model", "scale", "operations_limited", "what", "label", "operation", "place", "at_once", "samples"),
     *("rate_bytes_per_s", "stated_bytes_per_s", "published_bytes_per_s", "data_sheet_bytes_per_s"),
 ]
-"""Columns of `place_rates`: a row per place, which is a disk, an array, a server's disks together, or a link.
-
-``what`` is disk, array or link; ``at_once`` counts the disks or arrays of a place that were at work together, and the
-rates are those of one of them, on the scale that was measured; published ones are of the full size, NaN where the study
-states none.
-"""
+"""Columns of `place_rates`, a row per disk, array, server or link: ``at_once`` of a place were at work, and rates
+are those of one of them, on the scale that was measured; published ones of the full size, NaN where none is stated."""
 
 _GROUP = ["model", "scale", "operations_limited", "what", "label", "operation", "at_once"]
 
@@ -136,17 +121,13 @@ def place_rates(results: Sequence[Rates], cluster: Cluster | None, name: str, pu
 
 def _published(published: pd.DataFrame, what: str, disks: int, origin: str, operation: str) -> float:
     """A study's rate of a disk, or of an array of as many disks; NaN where it states none."""
-    rows = published[
-        (published[["what", "disks", "origin", "operation"]] == [what, disks, origin, operation]).all(axis=1)
-    ]
+    same = published[["what", "disks", "origin", "operation"]] == [what, disks, origin, operation]
+    rows = published[same.all(axis=1)]
     return float(rows["value"].iloc[0]) if len(rows) else math.nan
 
 
 def rates_by_kind(places: pd.DataFrame) -> pd.DataFrame:
-    """Places of a kind together, in the order of `places`, as bytes per second of one disk, array or link.
-
-    The median, the lowest and the highest, and shares of what is stated; ``full_size_median`` is times the scale.
-    """
+    """Places of a kind together, in their order: bytes per second of one of them, and shares of what is stated."""
     rate = "rate_bytes_per_s"
     known = places.astype(dict.fromkeys(["scale", *PLACE_COLUMNS[-4:]], float))
     table = known.groupby(_GROUP, sort=False, as_index=False).agg(
@@ -194,11 +175,8 @@ REQUESTS = [
     *("baseline", "model", "scale", "what", "operation", "record_size_bytes", "depth", "place", "sample"),
     *("rate", "full_size", "unit", "published", "data_sheet", "share_of_published", "share_of_data_sheet"),
 ]
-"""Columns of `request_rates`: a row per sample and server, whose disk or array had ``depth`` requests at a time.
-
-``rate`` is in ``unit``, of streams bytes/s and at random 1/s, on the scale that was measured; ``full_size`` is times
-the scale, as are what the study measured and what a data sheet states, NaN where they say nothing.
-"""
+"""Columns of `request_rates`, a row per sample and server, whose disk or array had ``depth`` requests at a time.
+``rate`` (streams bytes/s, at random 1/s) is as measured, the rest full size, NaN where study or sheet say nothing."""
 
 
 def request_rates(
@@ -232,14 +210,12 @@ def requests_table(requests: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for key, each in requests.groupby(keys, sort=False):
         what, operation, size, depth, unit, scale = key
-        factor = 1 / MEGABYTE if unit == "bytes/s" else 1.0
+        factor, per = (1 / MEGABYTE, "MB/s") if unit == "bytes/s" else (1.0, "1/s")
         numbers = [each["full_size"].median(), each["full_size"].min(), each["full_size"].max()]
         known = [float(each[name].iloc[0]) for name in ("published", "data_sheet")]
         texts = ["" if value != value else short_number(value * factor) for value in (*numbers, *known)]
         shares = ["" if value != value else f"{100 * numbers[0] / value:.0f} %" for value in known]
         first = what, operation, format_size(int(str(size))), depth, f"1:{scale:g}", each["place"].nunique(), len(each)
-        rows.append(
-            (*first, *texts[:3], "MB/s" if unit == "bytes/s" else "1/s", texts[3], shares[0], texts[4], shares[1])
-        )
+        rows.append((*first, *texts[:3], per, texts[3], shares[0], texts[4], shares[1]))
     names = ["what", "operation", "request", "at a time", "scale model", "places", "n", "median × scale", "lowest"]
     return pd.DataFrame(rows, columns=[*names, "highest", "unit", "published", "share", "data sheet", "its share"])

@@ -15,8 +15,7 @@ from glusterlab.spec.cell import Layout, LayoutType
 from glusterlab.spec.cluster import Cluster, Hardware
 from glusterlab.spec.prices import PriceList
 
-ACCESS = "native"
-"""The client whose results are priced, sized and advised on: the one that the guide's price figures are of."""
+ACCESS = "native"  # the client whose results are priced, sized and advised on, as the guide's price figures are
 
 SHARES = {"write": 0.7, "read": 0.6}
 """The summit's rules of thumb for large files: writes = slowest of NIC and disk / replicas x 0.7, reads = slowest of
@@ -36,9 +35,6 @@ class Block:
 
     ``mean``, ``low`` and ``high`` (95 % interval, NaN below `MIN_SAMPLES`; of two groups the mean, too) and ``values``
     are of the measured pool at full size, ``scale`` times what was measured, at the best number of ``workers``.
-    ``server``: its name in the price list, else its model in the cluster, or empty; ``guessed``: found on the list by
-    its number of disks alone.
-    ``disk_bytes``: of the disks that would be bought; ``cost_problem``: why a price list has no cost.
     """
 
     series: str
@@ -56,11 +52,11 @@ class Block:
     high: float
     values: tuple[float, ...]
     measured_workers: tuple[int, ...]
-    server: str
-    guessed: bool
-    disk_bytes: float | None
+    server: str  # its name in the price list, else its model in the cluster, or empty
+    guessed: bool  # found on the list by its number of disks alone
+    disk_bytes: float | None  # of the disks that would be bought
     server_cost: float | None
-    cost_problem: str
+    cost_problem: str  # why a price list has no cost
 
     @property
     def n(self) -> int:
@@ -102,11 +98,7 @@ class Block:
         return usable * self.raw(1) / self.usable(1)
 
     def fits(self, servers: int) -> bool:
-        """Whether so many servers hold whole subvolumes, each brick of a subvolume on a server of its own.
-
-        Bricks go round the servers as `glusterlab.spec.cell.place_bricks` places them. Replicated servers come in whole
-        sets, so that a set can be added or taken away.
-        """
+        """Whether so many servers hold whole subvolumes, as `place_bricks` places them, and whole sets of replicas."""
         subvolume, measured = self.layout.subvolume_size, self.layout.bricks
         if measured % self.servers:
             return servers % self.servers == 0
@@ -130,11 +122,7 @@ def of_unknown_size(samples: pd.DataFrame) -> list[str]:
 
 
 def best_rows(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Each layout of selected samples at its best worker count, at full size and of the whole pool.
-
-    Columns of `summarise` and `with_full_size`, ``servers``, ``still_rising``, and ``measured_workers`` (joined by
-    ``;``). What `of_unknown_size` names is left out.
-    """
+    """Each layout of known size at its best worker count, at full size; ``measured_workers`` are joined by ``;``."""
     known = samples[(samples["disks"] > 0) & (samples["servers"] > 0)]
     summary = summarise(known, quantity)
     best = with_full_size(best_of_curves(summary)).drop(columns="points")
@@ -153,11 +141,7 @@ _MEASURED = ("series", "type", "geometry", "kind", "servers", "disks", "workers"
 def blocks(
     rows: pd.DataFrame, prices: PriceList | None = None, cluster: Cluster | None = None, disk_bytes: float | None = None
 ) -> list[Block]:
-    """The layouts of `best_rows`.
-
-    The size of the disks that would be bought is ``disk_bytes``, else the price list's, else that of the cluster's
-    server models. A list has no price for a server with disks of another size than its own.
-    """
+    """The layouts of `best_rows`, on disks of ``disk_bytes``, else of the price list, else of the cluster's models."""
     return [_block(row, prices, cluster, disk_bytes) for row in rows.to_dict("records")]
 
 
@@ -177,10 +161,8 @@ def _block(
         if disk_bytes == listed:
             cost = prices.cost(priced).total
         else:
-            problem = (
-                f"the list has {priced!r} with disks of {listed / 1e12:.4g} TB, not of {disk_bytes / 1e12:.4g} TB; put "
-                "such a server into a list of your own"
-            )
+            disks_of = f"disks of {listed / 1e12:.4g} TB, not of {disk_bytes / 1e12:.4g} TB"
+            problem = f"the list has {priced!r} with {disks_of}; put such a server into a list of your own"
     if disk_bytes is None and stated is not None and stated.disk_capacity is not None:
         disk_bytes = float(stated.disk_capacity)
     return Block(
@@ -201,10 +183,8 @@ def _block(
 
 def guess_sentence(block: Block) -> str:
     """What must be said of a block whose server was guessed."""
-    return (
-        f"{block.series}: matched by number of disks: the cluster names no server model, and {block.server!r} is the "
-        f"only server of the price list with {block.disks_per_server:g} disks."
-    )
+    only = f"{block.server!r} is the only server of the price list with {block.disks_per_server:g} disks"
+    return f"{block.series}: matched by number of disks: the cluster names no server model, and {only}."
 
 
 def worker_counts(joined: str) -> tuple[int, ...]:
@@ -226,11 +206,7 @@ def counts_words(measured: Iterable[tuple[int, ...]]) -> str:
 
 
 def server_rates(block: Block, hardware: Hardware | None, operation: str) -> tuple[float | None, float | None]:
-    """Throughput of one server (bytes/s) by the summit's rules, and what its link and disks allow the layout at most.
-
-    None without hardware, and for what is not ``write`` or ``read`` of large files; no bound where bricks are not
-    spread evenly.
-    """
+    """Bytes/s of one server by the summit's rules, and what link and disks allow at most; None: not known."""
     if hardware is None or operation not in SHARES:
         return None, None
     writing = operation == "write"

@@ -1,7 +1,7 @@
 """Usable capacity of a layout, and the guide's rules on fault domains and pool sizes, as checks with findings.
 
-Capacity follows from the layout alone, nothing of it is measured (the guide, Gluster volumes and bricks, and Selecting
-a data protection method, figure 3). What file systems, thin pools and reserves take is left out, as the guide does.
+Capacity follows from the layout alone (the guide, Gluster volumes and bricks, and Selecting a data protection method,
+figure 3). What file systems, thin pools and reserves take is left out, as the guide does.
 """
 
 from functools import lru_cache
@@ -17,42 +17,32 @@ from glusterlab.spec.cluster import RAID6_DISKS, BackingKind
 PETABYTE = 10**15
 
 MAX_FAULT_DOMAIN = 0.17
-"""One server should hold less than this share of the pool (the guide, Determining fault domain risk tolerance).
+"""Share of the pool of one server (the guide, Determining fault domain risk tolerance, of dense servers). This project
+holds every pool to it: the guide's own minimum of four servers, 25 % each, passes only where a larger one is set."""
 
-The guide's sentence speaks of dense servers; this project holds every pool to it, so that the guide's own minimum of
-four servers for replicated volumes, 25 % each, passes only where a person sets a larger share.
-"""
+SUPPORTED_POOL = 2  # storage servers, "with a third non-storage node to constitute quorum" (the same)
 
-SUPPORTED_POOL = 2
-"""Fewest storage servers that are supported, "with a third non-storage node to constitute quorum" (the same)."""
-
-RECOMMENDED_POOL = {"replicate": 4, "disperse": 6}
-"""Fewest servers that the guide recommends, by the type of the volume (the same section)."""
+RECOMMENDED_POOL = {"replicate": 4, "disperse": 6}  # fewest servers, by the type of the volume (the same)
 
 DENSE_DISKS = 24
 
 DENSE_RAW_BYTES = PETABYTE
 """"Dense servers should typically be reserved for clusters with more than a petabyte of raw capacity" (the same)."""
 
-LARGEST_POOL = 128
-""""Pooling storage across up to 128 storage servers" (Qualifying the need)."""
+LARGEST_POOL = 128  # "Pooling storage across up to 128 storage servers" (Qualifying the need)
 
 _LAYOUT = ["type", "geometry", "kind", "disks_per_brick", "disks_per_server"]
 
-KINDS: tuple[str, ...] = get_args(BackingKind)
-"""An import may name what lies under its bricks as it likes."""
+KINDS: tuple[str, ...] = get_args(BackingKind)  # an import may name what lies under its bricks as it likes
 
 
 class Capacity(NamedTuple):
-    """Bytes of a pool, by what they are for; the parts add up to `raw`, that of all data disks.
+    """Bytes of a pool, by what they are for; the parts add up to `raw`."""
 
-    ``parity``: of RAID 6, and redundancy bricks; ``replica``: second and further copies, of a volume or of RAID 10.
-    """
-
-    raw: float
+    raw: float  # of all data disks
     usable: float
-    parity: float
-    replica: float
+    parity: float  # of RAID 6, and redundancy bricks
+    replica: float  # second and further copies, of a volume or of RAID 10
 
 
 @lru_cache(maxsize=1024)
@@ -76,8 +66,7 @@ def unknown_capacity(type_: str, kind: str, disks_per_brick: int) -> str:
 def pool_capacity(raw: float, *, type_: str, geometry: str, kind: str, disks_per_brick: int = 1) -> Capacity:
     """What a layout makes of some raw bytes (of all data disks): RAID first, volume after it.
 
-    Raises `ValueError` when the geometry is none, or `raw` is not above 0, and `DataError` where `unknown_capacity`
-    says why it cannot be known.
+    `ValueError` where the geometry is none, or `raw` not above 0; `DataError` where `unknown_capacity` says why.
     """
     if not raw > 0:
         raise ValueError(f"expected raw bytes above 0, found {raw}")
@@ -126,19 +115,11 @@ def fault_domain(servers: int) -> float:
 
 
 def dense_rule(disks_per_server: float, raw: float) -> Finding | None:
-    """Whether servers as dense as these fit a pool by the guide: only above a petabyte of raw disks. None if not dense.
-
-    By the raw bytes that are *needed* (of a pool that stands, those that it has): what fault domains ask for may hold a
-    petabyte that nobody needs.
-    """
+    """Whether a *need* of raw bytes, over 1 PB, asks for servers as dense as these, by the guide; None if not dense."""
     if disks_per_server < DENSE_DISKS:
         return None
-    return Finding(
-        "dense-servers",
-        raw > DENSE_RAW_BYTES,
-        f"expected a need of more than 1 PB of raw capacity for servers of {disks_per_server:g} disks, found "
-        f"{raw / PETABYTE:.3g} PB",
-    )
+    need = f"a need of more than 1 PB of raw capacity for servers of {disks_per_server:g} disks"
+    return Finding("dense-servers", raw > DENSE_RAW_BYTES, f"expected {need}, found {raw / PETABYTE:.3g} PB")
 
 
 def check_pool(

@@ -11,6 +11,7 @@ still measured: so of writes that it stops the truth lies between the two views.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,11 +23,9 @@ from glusterlab.stats import Estimate, contrast_interval
 from glusterlab.tables.parts import measured_parts
 from glusterlab.tools.records import WHOLE
 
-AGREE = 0.05
-"""Two ways of counting agree where their ratio is no farther from 1; cells that decide claims ought to."""
+AGREE = 0.05  # two ways of counting agree where their ratio is no farther from 1; cells that decide claims ought to
 
-LEAST_RECORDS = 10
-"""Records of the measured part from which payload is stated: its ends are known to half a record, 5 % of so many."""
+LEAST_RECORDS = 10  # of the measured part, for payload: its ends are known to half a record, 5 % of so many
 
 _RATE = "throughput_bytes_per_s"
 
@@ -35,8 +34,7 @@ COUNTING = [
     *("files_per_worker", "file_size_bytes", "n", "elapsed_s", "tool_bytes_per_s", "whole_bytes_per_s"),
     *("payload_bytes_per_s", "tool_over_whole", "tool_over_whole_low", "tool_over_whole_high"),
     *("tool_over_payload", "tool_over_payload_low", "tool_over_payload_high", "disagree", "cell_id"),
-]
-"""Columns of `counting_views`: means of the samples, ratios with their 95 % intervals, and the views that disagree."""
+]  # columns of `counting_views`: means of the samples, ratios with their 95 % intervals, and the views that disagree
 
 
 def over_the_whole_time(samples: pd.DataFrame) -> pd.DataFrame:
@@ -69,32 +67,23 @@ def payload_rates(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFram
 
 
 def counting_views(samples: pd.DataFrame, payload: pd.DataFrame) -> pd.DataFrame:
-    """How much a cell's bytes per second depend on counting, a row per cell of valid samples: columns `COUNTING`.
-
-    ``payload`` is from `payload_rates`. ``disagree`` names what differs from the tool's own rate by more than `AGREE`.
-    """
+    """How much a cell's bytes/s depend on counting: columns `COUNTING`; `disagree` names what is over `AGREE` away."""
     rows = with_series(valid_samples(samples)).astype({"cell_id": str})
     whole = rows.get(WHOLE[_RATE], pd.Series(np.nan, rows.index))
-    rows = rows.assign(whole=whole, tool_rate=rows[_RATE]).merge(payload, on=["cell_id", "sample"], how="left")
+    rows = rows.assign(tool_bytes_per_s=rows[_RATE], whole_bytes_per_s=whole)
+    rows = rows.merge(payload, on=["cell_id", "sample"], how="left")
+    means = ("elapsed_s", "tool_bytes_per_s", "whole_bytes_per_s", "payload_bytes_per_s")
     records = []
     for _, cell in rows.groupby("cell_id", sort=False):
-        ratios = {
-            "whole": _ratio(cell["tool_rate"] / cell["whole"]),
-            "payload": _ratio(cell["tool_rate"] / cell["payload_bytes_per_s"]),
-        }
-        apart = [name for name, ratio in ratios.items() if not _agree(ratio)]
-        records.append(
-            cell.iloc[0].to_dict()
-            | {"n": len(cell), "elapsed_s": cell["elapsed_s"].mean(), "disagree": ", ".join(apart)}
-            | {"tool_bytes_per_s": cell["tool_rate"].mean(), "whole_bytes_per_s": cell["whole"].mean()}
-            | {"payload_bytes_per_s": cell["payload_bytes_per_s"].mean()}
-            | {f"tool_over_{name}": ratio.centre for name, ratio in ratios.items()}
-            | {
-                f"tool_over_{name}_{end}": getattr(ratio, end)
-                for name, ratio in ratios.items()
-                for end in ("low", "high")
-            }
-        )
+        record: dict[Any, Any] = cell.iloc[0].to_dict() | {name: cell[name].mean() for name in means}
+        apart: list[str] = []
+        for name in ("whole", "payload"):
+            ratio = _ratio(cell["tool_bytes_per_s"] / cell[f"{name}_bytes_per_s"])
+            ends = {"": ratio.centre, "_low": ratio.low, "_high": ratio.high}
+            record |= {f"tool_over_{name}{end}": value for end, value in ends.items()}
+            # NaN is not known to differ
+            apart += [name] * (ratio.centre > 1 + AGREE or ratio.centre < 1 / (1 + AGREE))
+        records.append(record | {"n": len(cell), "disagree": ", ".join(apart)})
     table = pd.DataFrame.from_records(records, columns=COUNTING)
     return by_operation(table, "nominal_file_size_bytes", "series", "workers")
 
@@ -102,7 +91,3 @@ def counting_views(samples: pd.DataFrame, payload: pd.DataFrame) -> pd.DataFrame
 def _ratio(ratios: Iterable[float]) -> Estimate:
     """The ratio within each sample, over the samples that have it: geometric mean, t interval of the logarithms."""
     return contrast_interval([[ratio for ratio in ratios if np.isfinite(ratio)]], [])
-
-
-def _agree(ratio: Estimate) -> bool:
-    return bool(np.isnan(ratio.centre)) or 1 / (1 + AGREE) <= ratio.centre <= 1 + AGREE

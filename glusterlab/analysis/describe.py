@@ -12,10 +12,7 @@ from glusterlab.spec.cluster import Backing, Cluster, ServerModel
 from glusterlab.units import format_size
 
 HOST_COLUMNS = ["role", "host", "model", "parts", "disks", "bricks", "link_bytes_per_s"]
-"""Columns of `hosts_table`: ``model`` and ``parts`` say what the host is, or on a testbed stands for; ``bricks`` says
-for each backing how many bricks of how many disks one server has; ``link_bytes_per_s`` is of the real hardware, also
-on a testbed.
-"""
+"""Columns of `hosts_table`: on a testbed model, parts and link are what the host stands for; bricks, by backing."""
 
 _MODEL_TEXTS = ("cpu_model", "memory", "network", "raid_controller", "nvme")
 MODEL_COLUMNS = ["name", "model", "disks", "disk_model", "disk_capacity_bytes", "raw_capacity_bytes", *_MODEL_TEXTS]
@@ -23,11 +20,7 @@ MODEL_COLUMNS = ["name", "model", "disks", "disk_model", "disk_capacity_bytes", 
 
 
 def hosts_table(cluster: Cluster | None, server_model: str = "") -> pd.DataFrame:
-    """The hosts of a cluster, servers first: columns `HOST_COLUMNS`; no rows when it is not known.
-
-    With ``server_model`` the servers are shown as this entry of ``server_models``, with the bricks of its backings
-    only; no rows when there is no such entry.
-    """
+    """The hosts of a cluster, servers first, as an entry of ``server_models``; no rows where not known."""
     kind = None if cluster is None else cluster.server_models.get(server_model)
     if cluster is None or (server_model and kind is None):
         return pd.DataFrame(columns=HOST_COLUMNS)
@@ -37,19 +30,16 @@ def hosts_table(cluster: Cluster | None, server_model: str = "") -> pd.DataFrame
     if kind is not None:
         model, disks = kind.model, kind.disks
         parts = _parts(disks, kind.disk_model, kind.cpu_model, kind.memory, kind.raid_controller, kind.network)
-    backings = {
-        name: backing
+    bricks = "; ".join(
+        f"{name}: {_bricks_words(backing)}"
         for name, backing in cluster.backings.items()
         if not server_model or backing.server_model == server_model
-    }
-    bricks = "; ".join(f"{name}: {_bricks_words(backing)}" for name, backing in backings.items())
-    servers = [
-        ("server", host.name, model, parts, disks, bricks, float(hardware.server_link)) for host in cluster.servers
-    ]
-    what = hardware.client_model or ""
-    memory = hardware.memory_per_client or ""
-    clients = [("client", host.name, what, memory, 0, "", float(hardware.client_link)) for host in cluster.clients]
-    return pd.DataFrame(servers + clients, columns=HOST_COLUMNS)
+    )
+    server = (model, parts, disks, bricks, float(hardware.server_link))
+    client = (hardware.client_model or "", hardware.memory_per_client or "", 0, "", float(hardware.client_link))
+    rows = [("server", host.name, *server) for host in cluster.servers]
+    rows += [("client", host.name, *client) for host in cluster.clients]
+    return pd.DataFrame(rows, columns=HOST_COLUMNS)
 
 
 def _bricks_words(backing: Backing) -> str:
@@ -106,11 +96,9 @@ def _range(values: Iterable[int]) -> str:
 
 
 def written_sizes(campaign: Campaign, cluster: Cluster | None) -> pd.DataFrame:
-    """What the workloads of a campaign write, as its specification says.
+    """What a campaign's workloads write: `WRITTEN`, and workers and files per worker in words (``1 to 96``).
 
-    `WRITTEN` (``record_size_bytes`` is NaN where it is left to the tool), ``workers`` and ``files_per_worker`` (str,
-    such as ``1 to 96``). ``length`` is by how much files are longer than the scale asks for: 1 where the model keeps
-    the size.
+    Records are NaN where left to the tool; ``length`` is by how much files are longer than the scale asks.
     """
     scales = {} if cluster is None else {name: model.scale for name, model in cluster.scale_models.items()}
     workers: dict[tuple[object, ...], set[int]] = {}
@@ -133,11 +121,7 @@ def written_sizes(campaign: Campaign, cluster: Cluster | None) -> pd.DataFrame:
 
 
 def file_sizes_table(published: pd.DataFrame, written: pd.DataFrame) -> pd.DataFrame:
-    """The file sizes of a study (from `load_file_sizes`) beside what a campaign writes for them (`written_sizes`).
-
-    A row for each way in which a size is written; ``tool`` is empty and numbers are NaN where it is not, ``use_case``
-    where only the campaign has it.
-    """
+    """The file sizes of a study beside what a campaign writes for them, a row for each way, or for none."""
     rows: list[dict[str, object]] = []
     known = pd.Series(data=False, index=written.index)
     for size in published.to_dict("records"):

@@ -1,7 +1,4 @@
-"""Throughput per disk, the guide's measure of what an investment yields, and the worker count where a volume saturates.
-
-It divides by all disks, "regardless of the RAID, replication, or erasure coding configuration".
-"""
+"""Throughput per disk, of all disks whatever the protection, and the worker count where a volume saturates."""
 
 import math
 
@@ -12,8 +9,7 @@ from numpy.typing import NDArray
 from glusterlab.analysis.select import WHOLE_TIME, levels, same_size, select, split_values, summarise
 from glusterlab.stats import MIN_SAMPLES, Estimate, ratio_interval
 
-SATURATION_GAIN = 0.10
-"""A volume counts as saturated where more workers gain no more than this share."""
+SATURATION_GAIN = 0.10  # a volume counts as saturated where more workers gain no more than this share
 
 GROUP = ["series", "tool", "operation", "nominal_file_size_bytes"]
 _NUMBERS = [
@@ -47,11 +43,7 @@ def divided(summary: pd.DataFrame, by: pd.Series, suffix: str) -> pd.DataFrame:
 
 
 def best_workers(summary: pd.DataFrame) -> pd.DataFrame:
-    """For each series, operation and file size, the row of the worker count with the highest mean.
-
-    Worker counts with at least `MIN_SAMPLES` samples go before the others. The best of several noisy means is a little
-    too high on average.
-    """
+    """The rows of the worker count with the highest mean of each curve; those with `MIN_SAMPLES` samples go first."""
     if summary.empty:
         return summary.copy()
     enough = summary["n"] >= MIN_SAMPLES
@@ -94,13 +86,11 @@ def compare_rows(numerator: pd.Series, denominator: pd.Series) -> Estimate:
 
 
 def with_published(summary: pd.DataFrame, published: pd.DataFrame, samples: pd.DataFrame | None = None) -> pd.DataFrame:
-    """A per-disk summary with the study's number for the same cell, where it states one.
+    """A per-disk summary with the study's number for the same cell; of the volume or a server it becomes one per disk.
 
-    A number of the volume or per server becomes one per disk; ``samples`` say how many servers a cell had.
-
-    Adds ``published`` (NaN where nothing is stated; in the unit of ``full_size_mean``), ``published_source``, and
-    ``published_any``: a number that the study states for this operation and file size without a geometry. Where a
-    cluster knows the study's servers by their names, each has the numbers of its own.
+    ``samples`` say how many servers a cell had. Adds ``published`` (NaN where nothing is stated; in the unit of
+    ``full_size_mean``), ``published_source``, and ``published_any``: a number that the study states for this operation
+    and file size without a geometry. Where a cluster knows the study's servers by their names, each has its own.
     """
     values: list[float] = []
     anywhere: list[float] = []
@@ -135,10 +125,7 @@ def with_published(summary: pd.DataFrame, published: pd.DataFrame, samples: pd.D
 def with_published_totals(
     summary: pd.DataFrame, published: pd.DataFrame, samples: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """A summary of all workers together with ``published``: what the study states, per disk times the disks.
-
-    A level that the curve reaches ("topped out", "peak"), and no point of it; NaN where nothing is stated.
-    """
+    """A summary with ``published``: the level that the study states, per disk times the disks; NaN without one."""
     per = with_published(summary.assign(quantity=summary["quantity"].astype(str) + "_per_disk"), published, samples)
     disks = summary["disks"].astype(float)
     return summary.assign(published=per["published"] * disks.where(disks > 0))
@@ -151,21 +138,13 @@ def best_of_curves(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) -> pd.DataFrame:
-    """Selected samples per disk at each series' best worker count, with full-size and published values.
-
-    Layouts whose disks an import does not know are left out. ``still_rising`` (bool): the value is a lower bound of the
-    layout's best; ``points`` (int): worker counts that were measured.
-    """
+    """Samples of layouts with known disks, per disk at the best worker count, with full-size and published values."""
     best = best_of_curves(summarise(samples[samples["disks"] > 0], quantity))
     return with_published(with_full_size(per_disk(best)), published, samples)
 
 
 def all_sizes(samples: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Throughput per disk over the files of both tools, small files as bytes: what figures 26 and 27 of the guide draw.
-
-    Creates count as writes. Rows, as of `efficiency`, are each on the scale of its own model: only ``full_size_mean``
-    compares.
-    """
+    """Per disk over the files of both tools, small ones as bytes (figures 26, 27): only ``full_size_mean`` compares."""
     quantities = published["quantity"].astype(str)
     in_files = quantities.str.startswith("files_per_s")
     in_bytes = published.assign(
@@ -183,6 +162,5 @@ def all_sizes(samples: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     parts = [efficiency(rows, "throughput_bytes_per_s", in_bytes) for rows in measured]
     table = pd.concat(parts, ignore_index=True)
     table = table.assign(operation=table["operation"].astype(str).replace("create", "write"))
-    return table.sort_values(
-        ["operation", "nominal_file_size_bytes", "series"], ascending=[False, True, True], ignore_index=True
-    )
+    by = ["operation", "nominal_file_size_bytes", "series"]
+    return table.sort_values(by, ascending=[False, True, True], ignore_index=True)

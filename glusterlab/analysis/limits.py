@@ -26,23 +26,18 @@ from glusterlab.spec.cluster import Cluster
 
 Part = Literal["client links", "server links", "disks"]
 
-CLIENT_SIDE = ("native", "gfapi")
-"""Accesses whose client itself talks to all bricks: only their traffic is known here."""
+CLIENT_SIDE = ("native", "gfapi")  # accesses whose client itself talks to all bricks: only their traffic is known here
 
 POOL_LIMITS = ["cell_id", "part", "bound_bytes_per_s", "binds", "source"]
 """Columns that `pool_limits` adds to those that describe a cell."""
 
 CURVE = [*GROUP, "scale", "workers", "limit", "limit_part", "limit_source"]
 
-GFID_HASH_SINCE = 5
-"""First release that surely reads a file of a dispersed volume from the same bricks, where no option says otherwise."""
+GFID_HASH_SINCE = 5  # first release that surely reads a dispersed file from the same bricks, by default
 
-MOST_COUNTS = 2000
-"""A curve has every whole number of workers up to so many; beyond they are spread evenly on a logarithmic axis."""
+MOST_COUNTS = 2000  # whole numbers of workers on a curve; beyond they are spread evenly on a logarithmic axis
 
 _CELL = ["type", "geometry", "backing", "access", "operation", "workers", "files_per_worker", "scale"]
-
-LIMIT = ["limit", "limit_part", "limit_source", "share", "share_low", "share_high", "above_limit"]
 
 
 def volume_bounds(
@@ -94,11 +89,9 @@ def pool_limits(
 ) -> pd.DataFrame:
     """The bounds of each cell, part by part; what no campaign tells is taken so that the bound stays one.
 
-    ``hosts`` is by ``cell_id``, on the scale that was measured. A row per cell and part: what describes the cell, and
-    `POOL_LIMITS`: ``bound_bytes_per_s``, of all workers together on that scale; ``binds``, the least of a cell's
-    bounds; ``source``, the baseline that measured the hardware, empty where the cluster file states it. No rows of
-    cells whose hardware, layout, access or operation is not known here, and of volumes that shard their files or have
-    tiers.
+    ``hosts`` is by ``cell_id``, on the scale that was measured. Columns of the cell and `POOL_LIMITS`: the bound of all
+    workers together on that scale; ``binds``, the least of a cell; ``source``, the baseline that measured the hardware,
+    if any. No rows of cells whose hardware, layout, access or operation is not known, of shards, and of tiers.
     """
     specified = _cells(campaign, cluster)
     records: list[tuple[object, ...]] = []
@@ -116,10 +109,9 @@ def pool_limits(
 def throttle_limits(
     samples: pd.DataFrame, cluster: Cluster, hosts: Mapping[str, Limits], campaign: Campaign | None = None
 ) -> dict[str, float]:
-    """What the throttle of a scale model lets each cell do, bytes of files per second, by ``cell_id``.
+    """What the throttle of a scale model lets each cell do, bytes of files per second, by ``cell_id``: its least bound.
 
-    The least of its bounds; where each file is flushed before the next one, a worker waits for link and disk in turn.
-    Cells of hardware as it is, and of disks with heads, have none.
+    Where each file is flushed before the next, a worker waits for link and disk in turn. None of disks with heads.
     """
     specified, found = _cells(campaign, cluster), {}
     for row in samples.drop_duplicates("cell_id").to_dict("records"):
@@ -211,7 +203,7 @@ def reads_all_bricks(type_: str, options: Mapping[str, str], releases: str) -> b
 
 
 def with_limits(summary: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
-    """A summary of throughput or files per second with the bound of each cell, from `pool_limits`: columns `LIMIT`.
+    """A summary of throughput or files per second with the bound of each cell, from `pool_limits`.
 
     ``limit`` is in the unit of ``mean``; shares are of it. NaN and empty where no bound is known. ``above_limit`` names
     the views (`glusterlab.analysis.select.VIEWS`) in which a rate is above it by more than its interval: no hardware

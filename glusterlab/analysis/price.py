@@ -1,7 +1,6 @@
 """Performance and capacity for the money: per cost, per usable byte, and how a ranking changes when a price moves.
 
-The guide shows relative values, so every value is a ratio to the first configuration. A price is an exact number: the
-95 % intervals are those of the measured values, carried through.
+Values are ratios to the first configuration, as the guide's are. A price is exact: intervals are of what was measured.
 """
 
 import math
@@ -22,20 +21,14 @@ PRICED = [
     *("servers", "server", "currency", "server_cost", "pool_cost"),
     *("raw_bytes", "usable_bytes", "cost_per_usable_tb"),
 ]
-"""Columns that `priced` adds to a summary.
-
-``server`` is the server of the price list; ``raw_bytes`` and ``usable_bytes`` are those of the pool with the disks of
-the price list, which need not be those that were measured, NaN where what a layout holds is not known.
-"""
+"""Columns that `priced` adds to a summary: ``server`` is that of the price list, bytes are those of the pool with its
+disks, which need not be those that were measured, NaN where not known."""
 
 RELATIVE = ["reference", *(f"{name}{end}" for name in ("relative", "per_usable") for end in ("", "_low", "_high"))]
 RELATIVE += ["relative_n", "cost_per_usable_relative"]
-"""Columns that `relative_per_cost` adds, all of them ratios to ``reference``.
-
-``relative_n`` is the smaller number of samples of the two that a ratio is of. ``relative`` is throughput per cost,
-``per_usable`` throughput per usable byte (what a pool of equal capacity does), and ``cost_per_usable_relative`` what
-that capacity costs: the first is the second over the third.
-"""
+"""Columns that `relative_per_cost` adds, ratios to ``reference``: ``relative`` is throughput per cost, ``per_usable``
+that of a pool of equal capacity, ``cost_per_usable_relative`` what that costs: the first is the second over the third.
+``relative_n`` is the smaller number of samples of the two."""
 
 MOVES: Mapping[str, tuple[Group, ...]] = {
     "disks": ("disks",),
@@ -43,8 +36,7 @@ MOVES: Mapping[str, tuple[Group, ...]] = {
     "software, network, support": ("software", "network", "support"),
 }
 
-FACTOR_RANGE = (0.5, 2.0)
-"""How far a price is moved: half to double."""
+FACTOR_RANGE = (0.5, 2.0)  # how far a price is moved: half to double
 
 
 def _order(row: Mapping[Any, Any]) -> tuple[bool, float, str, str]:
@@ -58,10 +50,7 @@ def price_factors() -> list[float]:
 
 
 def priced(samples: pd.DataFrame, quantity: str, prices: PriceList) -> pd.DataFrame:
-    """What each layout does at its best worker count, with what its pool costs and holds, in the order of the guide.
-
-    Columns of `best_rows` and `PRICED`. Layouts on servers that the list does not have are left out (`pricing_notes`).
-    """
+    """What each layout does at its best worker count, with what its pool costs: columns of `best_rows` and `PRICED`."""
     best = best_rows(samples, quantity)
     found = blocks(best, prices)
     records = [
@@ -140,8 +129,7 @@ def _relative_cost(
 def sensitivity(table: pd.DataFrame, prices: PriceList, factors: Iterable[float]) -> pd.DataFrame:
     """Throughput per cost while one price moves, as a ratio to the first configuration at the same prices.
 
-    A row per move, factor and row of `relative_per_cost` with a ratio; ``rank`` 1 is the best of an operation at that
-    factor. No rows where all layouts are on one server: they cost the same, whatever prices do.
+    ``rank`` 1 is the best of an operation at a factor. No rows where all are on one server: they cost the same.
     """
     layout, relative = ["operation", "series", "type", "geometry", "kind"], RELATIVE[1:4]
     known = table[table["relative"].notna()]
@@ -208,10 +196,7 @@ def _parts(row: Mapping[Any, Any], prices: PriceList, groups: Iterable[Group]) -
 
 
 def bill_table(bill: pd.DataFrame, prices: PriceList, server: str) -> pd.DataFrame:
-    """A bill of materials (table 3 or 4 of the guide) with the price list's amounts; empty without its server.
-
-    A part that this server does not have gets no amount, and what it has besides comes after the guide's lines.
-    """
+    """A bill of materials (table 3 or 4) with a server's amounts, and what else it has; empty without it."""
     if server not in prices.servers:
         return pd.DataFrame()
     lines = {line.part: line for line in prices.lines(server)}

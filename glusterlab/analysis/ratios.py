@@ -1,7 +1,4 @@
-"""Ratios of cells: one kind of servers against another, and reads against writes of one layout.
-
-Each ratio is of two cells at their own best worker counts, and needs no scale.
-"""
+"""Ratios of cells at their best worker counts: one kind of servers against another, reads against writes."""
 
 import math
 from collections.abc import Collection
@@ -47,11 +44,9 @@ def _with_ratios(rows: pd.DataFrame, counterparts: list[pd.Series | None]) -> pd
 def server_advantage(
     table: pd.DataFrame, servers: Collection[str], published: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Efficiency of one family of layouts on the two kinds of servers of a study, with the ratio of first to second.
+    """Efficiency of layouts on the first kind of servers of a study over the second: `RATIO` and ``published_ratio``.
 
-    Of several series of a kind the one with the highest mean is taken. The rows of both kinds with the columns `RATIO`
-    (on rows of the first) and ``published_ratio`` (NaN where nothing is stated). No rows where no operation was
-    measured on both.
+    Of several series of a kind the one with the highest mean; no rows where no operation was measured on both.
     """
     models = table["server_model"].astype(str)
     cell = ["operation", "nominal_file_size_bytes", "access", "scale"]
@@ -59,9 +54,8 @@ def server_advantage(
     rows = table[models.isin([first, second]) & (models != "")]
     rows = rows.assign(_level=levels(rows))
     best = rows.loc[rows.groupby([*cell, "server_model"], observed=True)["_level"].idxmax()]
-    best = best.assign(
-        _second=best["server_model"].astype(str) == second, _order=best["operation"].map(operation_rank)
-    ).sort_values(["_order", *cell, "_second"], ignore_index=True)
+    best = best.assign(_second=best["server_model"].astype(str) == second, _order=best["operation"].map(operation_rank))
+    best = best.sort_values(["_order", *cell, "_second"], ignore_index=True)
     others = {tuple(row[cell]): row for _, row in best[best["_second"]].iterrows()}
     counterparts = [None if row["_second"] else others.get(tuple(row[cell])) for _, row in best.iterrows()]
     compared = _with_ratios(best, counterparts).drop(columns=["_second", "_order", "_level"])
@@ -91,8 +85,7 @@ def layout_advantage(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True) if found else _with_ratios(table, [])
 
 
-STATED = ["claim", "type", "kind", "operation", "nominal_file_size_bytes", "ratio"]
-"""Columns of `stated_ratios`."""
+STATED = ["claim", "type", "kind", "operation", "nominal_file_size_bytes", "ratio"]  # columns of `stated_ratios`
 
 
 def stated_ratios(claims: Claims, figure: str) -> pd.DataFrame:
@@ -114,11 +107,7 @@ def stated_ratios(claims: Claims, figure: str) -> pd.DataFrame:
 
 
 def read_write_gap(table: pd.DataFrame) -> pd.DataFrame:
-    """How many times as fast each layout reads as it writes, by file size.
-
-    The rows of `efficiency` that read and have a counterpart that writes, with the columns `RATIO` and
-    ``published_ratio``: what follows from the study's numbers for the two, NaN where it does not state both.
-    """
+    """How many times as fast each layout reads as it writes: `RATIO`, and ``published_ratio`` where both are stated."""
     cell = ["series", "tool", "nominal_file_size_bytes", "scale"]
     direction = table["operation"].astype(str).map(DIRECTIONS)
     writes = {tuple(row[cell]): row for _, row in table[direction == "write"].iterrows()}
@@ -129,7 +118,6 @@ def read_write_gap(table: pd.DataFrame) -> pd.DataFrame:
         math.nan if row is None else row[["published", "published_any"]].astype(float).bfill().iloc[0]
         for row in counterparts
     ]
-    compared = _with_ratios(reads, counterparts).assign(
-        published_ratio=reads["published"].astype(float) / pd.Series(stated, reads.index, dtype=float)
-    )
+    published = reads["published"].astype(float) / pd.Series(stated, reads.index, dtype=float)
+    compared = _with_ratios(reads, counterparts).assign(published_ratio=published)
     return compared[compared["ratio_to"] != ""].reset_index(drop=True)

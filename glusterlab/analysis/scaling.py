@@ -23,52 +23,35 @@ from scipy import special
 from glusterlab.analysis.efficiency import GROUP
 from glusterlab.stats import LEVEL, MIN_SAMPLES, TWO_GROUPS, two_groups
 
-PARAMETERS = 3
-"""Of the law."""
+PARAMETERS = 3  # of the law
 
-LEAST_COUNTS = 5
-"""Fewest distinct worker counts: three would be met exactly by three parameters, whatever they are, and a fourth alone
-does not tell how far the law lies from the truth."""
+LEAST_COUNTS = 5  # worker counts: three meet three parameters exactly, and a fourth alone tells little
 
-MISFIT = 0.15
-"""Largest root mean square distance of the means from the curve, as a share of it, with which a fit is stated."""
+MISFIT = 0.15  # largest root mean square distance of the means from the curve, as a share of it, of a fit
 
-HARD = 0.5
-"""A hard limit that leaves less than this share of the law's sum of squares is what the means show."""
+HARD = 0.5  # a hard limit that leaves less than this share of the law's sum of squares is what the means show
 
-SURE = 0.975
-"""Share of the bootstrap samples whose peak must lie within the data for one to be stated."""
+SURE = 0.975  # share of the bootstrap samples whose peak must lie within the data for one to be stated
 
-FALL = 0.95
-"""Probability with which the means must fall after a peak. With more, peaks are stated only of curves whose spread came
-out small, and their intervals cover less than they say."""
+FALL = 0.95  # probability that means fall after a peak; with more, only curves of small spread had peaks
 
-STRAIGHT = 0.95
-"""A curve that still reaches this share of lambda N at its right end has no bend to fit."""
+STRAIGHT = 0.95  # a curve that still reaches this share of lambda N at its right end has no bend to fit
 
-UNKNOWN = "not determined"
-"""A coherency that only a fall tells from 0 which the means do not show."""
+UNKNOWN = "not determined"  # a coherency that only a fall tells from 0 which the means do not show
 
-FARTHEST = 5.0
-"""Error of a bootstrap's mean, as a logarithm, beyond which it is this: `MISFIT` allows none so large within any
-percentile that is stated, and the equations of means that lie further apart cannot be solved."""
+FARTHEST = 5.0  # largest error of a bootstrap's mean, as a logarithm: equations of larger ones cannot be solved
 
-REPLICATES, SEED, POINTS = 2000, 0, 120
-"""Bootstrap samples with the seed of their errors, and the points at which a curve is drawn."""
+REPLICATES, SEED, POINTS = 2000, 0, 120  # bootstrap samples with their seed, points of a curve
 
 ESTIMATES = ["contention", "coherency", "one_worker", "peak_workers", "peak", "knee"]
 CURVE = ["workers", "fitted", "fitted_low", "fitted_high"]
 _ENDS = ("", "_low", "_high")
 FIT = [*CURVE, *(f"{name}{end}" for name in ESTIMATES for end in _ENDS)]
 FIT += ["n", "misfit", "refusal", "peak_note"]
-"""Columns of a fit, a row for each number of workers: the curve there, and the same parameters in all rows.
-
-``contention`` and ``coherency`` are sigma and kappa; where a coherency is `UNKNOWN` it is NaN, and its interval goes
-from 0 to the most that it may be. ``one_worker`` (lambda) and ``peak`` are in the unit of the throughput; ``peak_note``
-says why ``peak_workers``, ``peak`` and ``knee`` are NaN, which a knee below what was measured is, too. ``n`` is that of
-the count with the fewest samples, ``misfit`` the root mean square distance of the means from the curve, as a share of
-it. A fit with a ``refusal`` has rows of the measured counts alone.
-"""
+"""Columns of a fit, a row per number of workers (of measured counts alone with a ``refusal``): the curve there, and
+the same parameters in all rows. A coherency that is `UNKNOWN` is NaN, with an interval from 0 to the most it may be;
+``one_worker`` (lambda) and ``peak`` are in the unit of the throughput; ``peak_note`` says why peak and knee are NaN,
+which a knee below what was measured is, too; ``n`` is that of the count with the fewest samples."""
 
 
 def usl(workers: Any, one_worker: Any, contention: Any, coherency: Any) -> Any:

@@ -15,8 +15,7 @@ from glusterlab.units import format_size
 FITTED = [name for name in FIT if name not in ("workers", "n") and not name.startswith("one_worker")]
 """Columns that `with_scaling` adds: the law at the row's workers, and what is the same along a curve."""
 
-DRAWN = ["fitted", "knee", "peak_workers", "peak", "refusal"]
-"""Those of them that `with_fit` adds."""
+DRAWN = ["fitted", "knee", "peak_workers", "peak", "refusal"]  # those of them that `with_fit` adds
 
 
 def with_scaling(summary: pd.DataFrame, fits: pd.DataFrame) -> pd.DataFrame:
@@ -76,10 +75,7 @@ def _text(fit: Mapping[Any, Any], name: str, factor: float = 1.0) -> str:
 
 
 def scaling_words(fits: pd.DataFrame, factor: float = 1.0, unit: str = "") -> str:
-    """Knees and peaks of the fits in few words, for the caption of a figure that draws them; empty where none is drawn.
-
-    A fit without a peak is counted and not named: why it has none stands in the tables.
-    """
+    """Knees and peaks of the fits in few words, for the caption of a figure that draws them; else empty."""
     every = fits.drop_duplicates(GROUP)
     drawn = every[every["refusal"] == ""]
     if drawn.empty:

@@ -16,53 +16,40 @@ from glusterlab.tools import directions
 from glusterlab.tools.records import WHOLE
 from glusterlab.units import format_size
 
-SIZE_TOLERANCE = 0.1
-"""Relative difference up to which two file sizes count as one: the guide's "4GB" may be 4 GB or 4 GiB."""
+SIZE_TOLERANCE = 0.1  # share up to which two file sizes are one: the guide's "4GB" may be 4 GB or 4 GiB
 
-LEAST_COUNTS = 3
-"""Worker counts that a curve has at least."""
+LEAST_COUNTS = 3  # worker counts that a curve has at least
 
 BACKING_LABELS = {"raid6": "RAID 6", "raid0": "RAID 0", "jbod": "JBOD", "nvme": "NVMe"}
 
-POINT = ["series", "operation", "nominal_file_size_bytes", "workers"]
-"""Columns that say which point of a figure a row of a summary is."""
+POINT = ["series", "operation", "nominal_file_size_bytes", "workers"]  # which point of a figure a row is
 
 ESTIMATES = [
     *("quantity", "n", "mean", "low", "high", "interval"),
     *("groups", "group_low", "group_high", "median", "median_low", "median_high"),
 ]
 """What `summarise` computes, in the unit that ``quantity`` names; ``low`` to ``high`` is the mean's 95 % interval.
-
-``groups``: 2 where samples lie in two groups, with the centres ``group_low`` and ``group_high`` and no mean; 1 where
-one group explains them; 0 where samples are too few to tell.
-"""
+``groups``: 2 with centres and no mean, 1 where one group explains the samples, 0 where they are too few to tell."""
 
 IDENTITY = [
     *("layout", "type", "geometry", "backing", "kind", "server_model", "access", "tool"),
     *("file_size_bytes", "record_size_bytes", "files_per_worker", "scale", "operations_limited"),
     *("heads", "disks", "cell_id"),
-]
-"""Columns of the samples table that describe the cell of a row."""
+]  # columns of the samples table that describe a row's cell
 
-TRACE = ["samples", "values"]
-"""Sample numbers of the cell and their values, in the same order, joined by ``;``: the way back to the raw files."""
+TRACE = ["samples", "values"]  # sample numbers and their values, joined by ``;``: the way back to the raw files
 
 SUMMARY = POINT + ESTIMATES + IDENTITY + TRACE
 
-VIEWS = ("tool's own rate", "over the whole time")
-"""How a rate may be counted (`glusterlab.analysis.counting`), as figures and verdicts say it; they draw the first."""
+VIEWS = ("tool's own rate", "over the whole time")  # of a rate (`glusterlab.analysis.counting`); figures draw the first
 
-WHOLE_TIME = ["whole_mean", "whole_low", "whole_high"]
-"""What `summarise` adds to a rate: mean and interval over the whole time, NaN where not known of every sample."""
+WHOLE_TIME = ["whole_mean", "whole_low", "whole_high"]  # of a rate; NaN where not known of every sample
 
 DIRECTIONS = directions()
 
 
 def layout_label(type_: str, geometry: str, kind: str, hot: str = "", hot_kind: str = "") -> str:
-    """A layout as figures name it, with the kind of its backing and the hot tier before it.
-
-    What is no volume has the name of what it lies on.
-    """
+    """A layout as figures name it, with its backing's kind and hot tier; what is no volume, by what it lies on."""
     if type_ == "other":
         return BACKING_LABELS.get(kind, kind)
     tier = f" + hot {hot}, {BACKING_LABELS.get(hot_kind, hot_kind)}" if hot else ""
@@ -160,9 +147,8 @@ def size_note(samples: pd.DataFrame, drawn: pd.DataFrame, nominal_file_size_byte
     wanted = format_size(round(nominal_file_size_bytes))
     rows = valid_samples(samples)
     rows = rows[rows["layout"].isin(set(drawn["layout"])) & rows["tool"].isin(set(drawn["tool"]))]
-    counts = sorted(
-        {int(n) for n in rows[same_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)]["workers"]}
-    )
+    same = same_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)
+    counts = sorted({int(n) for n in rows[same]["workers"]})
     if not counts:
         return f"{shown}, the nearest to {wanted} that was measured."
     at = f"at {' and '.join(str(n) for n in counts)} worker{'s' * (counts != [1])} only"
@@ -171,11 +157,7 @@ def size_note(samples: pd.DataFrame, drawn: pd.DataFrame, nominal_file_size_byte
 
 
 def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """One row per cell of selected samples: mean with its 95 % t interval, median, n and the samples behind them.
-
-    Rows where the column `quantity` is NaN are left out. Columns `SUMMARY`, of a rate `WHOLE_TIME` as well, sorted by
-    operation, series and workers.
-    """
+    """A row per cell of selected samples with the quantity: `SUMMARY`, of a rate `WHOLE_TIME` as well, in order."""
     other = WHOLE.get(quantity)
     if other is not None and other not in samples:
         samples = samples.assign(**{other: math.nan})
@@ -187,8 +169,9 @@ def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
     records: list[dict[Any, Any]] = []
     for cell, rows in known.groupby("cell_id", observed=True, sort=True)[["sample", quantity, *columns]]:
         mean, median = interval_of(rows[quantity], quantity), median_interval(rows[quantity])
-        means = mean.n, mean.centre, mean.low, mean.high, mean.method, *groups_of(mean)
-        estimates = quantity, *means, median.centre, median.low, median.high, *trace(rows, quantity)
+        groups = (2, *mean.groups) if mean.groups else (int(mean.n >= LEAST_SPLIT), math.nan, math.nan)
+        means = quantity, mean.n, mean.centre, mean.low, mean.high, mean.method, *groups
+        estimates = *means, median.centre, median.low, median.high, *trace(rows, quantity)
         found = dict(zip(ESTIMATES + TRACE, estimates, strict=True))
         for column in columns:
             whole = interval_of(rows[column] if rows[column].notna().all() else (), quantity)
@@ -201,11 +184,6 @@ def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
 def interval_of(values: Iterable[float], quantity: str) -> Estimate:
     """The mean of samples with its interval, within what the quantity can be."""
     return mean_interval(values, within=SHARE if quantity.endswith("_fraction") else NOT_NEGATIVE)
-
-
-def groups_of(mean: Estimate) -> tuple[int, float, float]:
-    """The columns ``groups``, ``group_low`` and ``group_high`` of a summary."""
-    return (2, *mean.groups) if mean.groups else (int(mean.n >= LEAST_SPLIT), math.nan, math.nan)
 
 
 def levels(summary: pd.DataFrame, *, lowest: bool = False) -> pd.Series:

@@ -1,7 +1,6 @@
 """How many servers of which layout a workload needs, from what was measured, and which limit decides.
 
-The assumption behind every number: throughput, capacity and cost grow in proportion to the servers, and clients with
-them. It was measured on one number of servers only.
+Assumed: throughput, capacity and cost grow in proportion to servers, clients with them, from the one number measured.
 """
 
 import math
@@ -14,14 +13,7 @@ from typing import Literal, NamedTuple, TypeVar
 import pandas as pd
 
 from glusterlab.analysis.blocks import Block, best_rows, blocks, native_only, of_unknown_size, server_rates
-from glusterlab.analysis.capacity import (
-    LARGEST_POOL,
-    MAX_FAULT_DOMAIN,
-    RECOMMENDED_POOL,
-    SUPPORTED_POOL,
-    dense_rule,
-    fault_domain,
-)
+from glusterlab.analysis.capacity import LARGEST_POOL, MAX_FAULT_DOMAIN, RECOMMENDED_POOL, SUPPORTED_POOL, dense_rule
 from glusterlab.analysis.select import same_size, select, valid_samples
 from glusterlab.analysis.words import interval_text
 from glusterlab.errors import DataError, UsageError
@@ -39,20 +31,15 @@ By = Literal["lower", "mean"]
 _SIZES = {"large": "4 GiB", "128gb": "128 GiB", "128mb": "128 MiB", "4mb": "4 MiB", "32kb": "32 KiB"}
 WORKLOADS = {
     f"{name}-{operation}": (size, operation) for name, size in _SIZES.items() for operation in ("write", "read")
-}
-"""Names of workloads: file size, and whether files are written or read. Writing small files is creating them."""
+}  # file size, and whether files are written or read; writing small files is creating them
 
 _RUN = {name for tool in volume_tools().values() for name in tool.by_operation}
 OPERATIONS: Mapping[str, Collection[str]] = {
     "write": {tool.maker for tool in volume_tools().values() if tool.maker},
     "read": {name for name, direction in directions().items() if direction == "read"} & _RUN,
-}
-"""What each tool calls it: to write new files, or to read them."""
+}  # what each tool calls writing new files, and reading them
 
-FILL_LIMIT = 0.8
-"""How full a pool may get: an assumption of this project. A pool that is full can neither rebalance nor place new files
-evenly; the guide states no limit.
-"""
+FILL_LIMIT = 0.8  # assumed by this project, the guide states none: a full pool cannot rebalance or place files evenly
 
 MAX_GROWTH, MAX_YEARS = 10.0, 50.0
 MAX_BYTES = 10.0**21
@@ -74,33 +61,25 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a pool has to do.
-
-    ``wanted_rate`` is of all clients together, as it was typed; ``tool``, ``other_tools`` that measured it as well,
-    ``quantity`` (``throughput_bytes_per_s`` or ``files_per_s``) and ``rate`` in its unit follow from what was measured
-    (`build_request`). ``capacity``: bytes today, which grow by the share ``growth`` a year; ``max_fault_domain``: the
-    share of the pool that one server stays below; ``by``: the lower end of its 95 % interval is its throughput, or the
-    mean.
-    """
+    """What a pool has to do; `build_request` fills in what follows from what was measured."""
 
     tool: str = ""
-    other_tools: tuple[str, ...] = ()
+    other_tools: tuple[str, ...] = ()  # measured it as well
     operation: str = ""
     nominal_file_size_bytes: int = 0
-    quantity: str = ""
-    rate: float | None = None
-    capacity: float | None = None
-    growth: float = 0.0
+    quantity: str = ""  # ``throughput_bytes_per_s`` or ``files_per_s``
+    rate: float | None = None  # in its unit
+    capacity: float | None = None  # bytes today
+    growth: float = 0.0  # share by which they grow a year
     years: float = 0.0
     fill_limit: float = FILL_LIMIT
-    max_fault_domain: float = MAX_FAULT_DOMAIN
-    by: By = "lower"
+    max_fault_domain: float = MAX_FAULT_DOMAIN  # the share of the pool that one server stays below
+    by: By = "lower"  # its throughput is the lower end of its 95 % interval, or the mean
     disk_bytes: float | None = None
-    wanted_rate: Rate | None = None
+    wanted_rate: Rate | None = None  # of all clients together, as it was typed
 
     @property
     def final_capacity(self) -> float | None:
-        """Bytes at the end."""
         return None if self.capacity is None else self.capacity * (1 + self.growth) ** self.years
 
 
@@ -110,10 +89,8 @@ def _wanted_capacity(text: str) -> float:
     except ValueError:
         found = math.nan
     if not 0 < found <= MAX_BYTES:
-        raise ValueError(
-            "expected a capacity such as '500 TB' or '1.5 PB' (units B to PB, KiB to PiB), above 0 and at most a "
-            f"million PB, found {text!r}"
-        )
+        ends = "(units B to PB, KiB to PiB), above 0 and at most a million PB"
+        raise ValueError(f"expected a capacity such as '500 TB' or '1.5 PB' {ends}, found {text!r}")
     return found
 
 
@@ -218,9 +195,8 @@ def parse_request(
 def build_request(request: Request, samples: pd.DataFrame) -> Request:
     """A request in terms of what a campaign has measured with the native client; the nearest size, where several are.
 
-    Of several tools that measured it the one with the most samples is taken, by name where they are equally many.
-    Raises `UsageError` when files per second are asked for and bytes were measured, or a tool that did not measure it,
-    and `DataError` when the campaign has no valid sample of that workload.
+    Of several tools the one with the most samples, then by name. Raises `UsageError` for files per second of what was
+    measured in bytes, or a tool that did not measure it, `DataError` where there is no valid sample of that workload.
     """
     wanted = request.nominal_file_size_bytes
     rows = valid_samples(native_only(samples))
@@ -273,12 +249,8 @@ def answer_request(
 ) -> Answer:
     """Every layout of a campaign on the servers that a request of `parse_request` needs; raises as `build_request`."""
     request = build_request(request, samples)
-    rows = select(
-        native_only(samples),
-        tool=request.tool,
-        nominal_file_size_bytes=request.nominal_file_size_bytes,
-        operations=(request.operation,),
-    )
+    own, nominal = native_only(samples), request.nominal_file_size_bytes
+    rows = select(own, tool=request.tool, nominal_file_size_bytes=nominal, operations=(request.operation,))
     measured = blocks(best_rows(rows, request.quantity), prices, cluster, request.disk_bytes)
     sized = size(measured, request, None if cluster is None else cluster.hardware)
     return Answer(request, tuple(sized), tuple(of_unknown_size(rows)), prices)
@@ -286,29 +258,23 @@ def answer_request(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizing:
-    """A layout on the number of servers that a request needs; with a ``problem`` there is no such number, and it is 0.
-
-    ``needs``: servers that each limit asks for, before the geometry rounds them up; ``binding``: those that ask for the
-    most, and "geometry" where whole subvolumes need more. Rates are of the pool, by growth in proportion to the
-    servers. ``usable`` and ``fillable`` (within the fill limit) are bytes, NaN where not known. ``advice`` is what the
-    guide advises against though the request allows it. ``thumb_rate`` and ``bound_rate`` are `server_rates`.
-    """
+    """A layout on the number of servers that a request needs; rates are of the pool, in proportion to the servers."""
 
     block: Block
-    servers: int
-    needs: dict[str, int]
-    binding: tuple[str, ...]
+    servers: int  # 0 with a ``problem``
+    needs: dict[str, int]  # servers that each limit asks for, before the geometry rounds them up
+    binding: tuple[str, ...]  # those that ask for the most, and "geometry" where whole subvolumes need more
     rate_low: float
     rate_mean: float
     rate_high: float
-    usable: float
-    fillable: float
+    usable: float  # bytes, NaN where not known
+    fillable: float  # the same within the fill limit
     cost: float | None
     fault_domain: float
-    advice: tuple[str, ...]
-    thumb_rate: float | None
+    advice: tuple[str, ...]  # what the guide advises against though the request allows it
+    thumb_rate: float | None  # as `server_rates`
     thumb_servers: int | None
-    bound_rate: float | None
+    bound_rate: float | None  # as `server_rates`
     problem: str
 
     @property
@@ -379,7 +345,7 @@ def size_block(block: Block, request: Request, hardware: Hardware | None = None)
         usable=usable,
         fillable=usable * request.fill_limit,
         cost=None if block.server_cost is None or problem else servers * block.server_cost,
-        fault_domain=math.nan if problem else fault_domain(servers),
+        fault_domain=math.nan if problem else 1 / servers,
         advice=() if problem or block.capacity_problem else _advice(block, servers, request),
         thumb_rate=thumb,
         thumb_servers=by_thumb,

@@ -17,21 +17,16 @@ from glusterlab.stats import pooled_ratio, ratio_interval
 from glusterlab.tables.parts import MOVED_METRICS
 from glusterlab.units import format_size
 
-BUSY = 0.7
-"""Share of all CPUs of a testbed's machine above which its scale is doubted: kernel threads of disks and links, and the
-runner, are in no host's group and come on top."""
+BUSY = 0.7  # share of a machine's CPUs over which its scale is doubted: kernel threads and the runner come on top
 
-NEEDED = (*CPU_METRICS, *MOVED_METRICS)
-"""Metrics of the telemetry table that `machine_cpu` is made from."""
+NEEDED = (*CPU_METRICS, *MOVED_METRICS)  # metrics of the telemetry table that `machine_cpu` is made from
 
-_QUANTITIES = ("files_per_s", "throughput_bytes_per_s")
-"""A smallfile sample has bytes/s, too: a cell is told by the first that it has."""
+_QUANTITIES = ("files_per_s", "throughput_bytes_per_s")  # a smallfile sample has bytes/s, too: the first counts
 
 _SAME = [
     *("tool", "operation", "nominal_file_size_bytes", "type", "geometry", "kind"),
     *("backing", "server_model", "access", "workers"),
-]
-"""What two cells have in common that differ in their scale model alone."""
+]  # what two cells have in common that differ in their scale model alone
 
 _SIDE = ("scale", "mean", "cpu", "cell", "samples", "values")
 
@@ -42,19 +37,13 @@ PAIRED = [
     # of the faster model, for a figure's footer
     *("scale", "operations_limited", "heads", "file_size_bytes"),
 ]
-"""Columns of `scale_pairs`.
-
-``fast_...`` is the model whose scale is smaller. ``..._mean`` is as it was measured. ``ratio`` is the slower model's
-value times its scale over the faster one's, with its 95 % interval ``low`` to ``high``; ``agree`` where that holds 1.
-``..._cpu`` is the share of all CPUs of the machine that its hosts used in the measured part, NaN where not known.
-"""
+"""Columns of `scale_pairs`: ``fast_...`` is the model whose scale is smaller, ``..._mean`` as it was measured,
+``..._cpu`` the share of the machine's CPUs in the measured part. ``ratio`` is the slower model's value times its scale
+over the faster one's, with its 95 % interval; ``agree`` where that holds 1."""
 
 
 def machine_cpu(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """How busy the machine of a testbed was in the measured part, by cell, the busiest first; needs `NEEDED` alone.
-
-    Shares of all CPUs of the machine, a lower bound; ``busiest`` is that of the sample that has most.
-    """
+    """How busy a testbed's machine was by cell, the busiest first: shares of all its CPUs, which are lower bounds."""
     rows = with_series(valid_samples(samples).reset_index(drop=True))
     found = telemetry_by_cell(telemetry, rows, testbed=True)
     busy = found[found["role"] == "machine"].drop(columns="role")
@@ -96,11 +85,7 @@ def scale_pairs(samples: pd.DataFrame, busy: pd.DataFrame) -> pd.DataFrame:
 
 
 def pooled_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
-    """What `scale_pairs` come to together, for each file size and two scales with several cells.
-
-    Intervals that hold 1 one by one may leave it out together. Columns: nominal_file_size_bytes, slow_scale,
-    fast_scale, cells, ratio, low, high, agree, and ``words``, all of it in a sentence.
-    """
+    """What `scale_pairs`, which may hold 1 one by one, come to together by file size and scales; also in ``words``."""
     columns = ["nominal_file_size_bytes", "slow_scale", "fast_scale"]
     records = []
     for size, slow, fast in pairs[columns].drop_duplicates().sort_values(columns).astype(float).to_numpy():

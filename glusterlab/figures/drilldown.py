@@ -1,7 +1,4 @@
-"""The interactive page of samples over time: one HTML file without server, network or library.
-
-Its policy keeps it from loading anything; names of hosts and devices are text.
-"""
+"""The interactive page of samples over time: one HTML file whose policy keeps it from loading anything."""
 
 import json
 from html import escape

@@ -1,13 +1,10 @@
-"""The page figures/<campaign>/index.html: every figure and table with its caption, and what was not measured.
-
-A section is a notebook, with its first heading and question. The page holds no date: the same files, the same bytes.
-"""
+"""The page figures/<campaign>/index.html, a section per notebook: figures, tables, what was not measured; no date."""
 
 import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
@@ -20,7 +17,7 @@ import jinja2
 from glusterlab.errors import GlusterlabError
 from glusterlab.figures.names import COMMON_PREFIXES, PAGE, PICTURES, OutputName, output_files
 from glusterlab.figures.tables import Table
-from glusterlab.spec.studies import NO_STUDY, Study, load_study, no_study, study_folder
+from glusterlab.spec.studies import NO_STUDY, load_study, no_study, study_folder
 from glusterlab.spec.yaml import load_yaml
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -28,24 +25,20 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure or table of the page.
-
-    ``label`` is ``Figure 5`` and ``short`` is ``F5``, or ``G5`` both, empty where it is the project's own; ``picture``
-    is empty for a table; ``page`` is a page of its own that shows more; ``earlier``: it is of an earlier run.
-    """
+    """One figure or table of the page."""
 
     name: str
-    label: str
-    short: str
+    label: str  # ``Figure 5``, or ``G5``; empty where it is the project's own
+    short: str  # ``F5``, or ``G5``
     title: str
     caption: str
     alt: str
-    picture: str
+    picture: str  # empty for a table
     files: tuple[str, ...]
     table: Table
     notebook: str
-    earlier: bool = False
-    page: str = ""
+    earlier: bool = False  # of an earlier run
+    page: str = ""  # a page of its own that shows more
 
 
 @dataclass(frozen=True)
@@ -84,11 +77,7 @@ def collect(
     shown: Mapping[str, tuple[str, bool]] = MappingProxyType({}),
     outputs: Mapping[str, str] = COMMON_PREFIXES,
 ) -> tuple[list[Figure], list[NotMeasured]]:
-    """The figures and tables in a folder, and those that were not measured: by number, then the project's own.
-
-    `made_by` has the notebook of a file, else it is as `shown_in` found it; files in `earlier` are of an earlier run.
-    `outputs` are the study's prefixes of names.
-    """
+    """Figures and tables of a folder, and those that were not measured; `made_by` and `shown` have their notebooks."""
     figures: list[Figure] = []
     missing: list[NotMeasured] = []
     for name in sorted({path.stem for path in output_files(folder)}, key=_place):
@@ -158,13 +147,6 @@ def chapters(
     return found
 
 
-def of_study(study: Study, known: Iterable[Figure | NotMeasured]) -> list[NotMeasured]:
-    """Figures and tables of a study that no notebook makes here, with the reason that its ``study.yaml`` gives."""
-    shown = {entry.label for entry in known}
-    reasons = {label_in_words(label): reason for label, reason in study.missing.items()}
-    return [NotMeasured(label, "", reason) for label, reason in reasons.items() if label not in shown]
-
-
 def _opening(path: Path) -> tuple[str, str]:
     """The first heading of a notebook and the paragraph after it; empty where there is none."""
     try:
@@ -179,7 +161,6 @@ def _opening(path: Path) -> tuple[str, str]:
 
 
 def _count(figures: Collection[Figure]) -> str:
-    """How much there is, in words."""
     found = Counter(
         (noun, "of the study" if figure.label else "of the project's own")
         for figure in figures
@@ -236,8 +217,11 @@ def write_index(
         # the notebooks that need it say why it cannot be read
         study = no_study()
     figures, missing = collect(folder, made_by, earlier, shown_in(path, sources), study.outputs)
-    missing += of_study(study, [*figures, *missing])
-    shown: list[Figure | NotMeasured] = [*figures, *missing]
+    # what no notebook makes here, with the reason that study.yaml gives
+    labels = {entry.label for entry in figures} | {entry.label for entry in missing}
+    reasons = {label_in_words(label): reason for label, reason in study.missing.items()}
+    missing += [NotMeasured(label, "", reason) for label, reason in reasons.items() if label not in labels]
+    makers = {entry.notebook for entry in figures} | {entry.notebook for entry in missing}
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -256,7 +240,7 @@ def write_index(
         digest=digest[:12],
         chapters=chapters(folder, figures, missing, sources),
         count=_count(figures),
-        notebooks=sorted({*made_by.values(), *(part.notebook for part in shown if part.notebook)}),
+        notebooks=sorted({*made_by.values(), *(makers - {""})}),
         failed=sorted(failed),
     )
     partial = folder / ".index.html.partial"

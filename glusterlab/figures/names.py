@@ -15,8 +15,7 @@ from glusterlab.spec.studies import NO_STUDY, PREFIX_FORM
 
 PICTURES = ("svg", "png")
 PAGE = "html"
-COMMON_PREFIXES = {"F": "fig", "T": "tab"}
-"""Prefixes of names by the letters of their labels, in notebooks that run on any study."""
+COMMON_PREFIXES = {"F": "fig", "T": "tab"}  # by the letters of labels, in notebooks that run on any study
 
 _NAME = re.compile(
     rf"(?:extra|(?!(?:fig|tab)\d-)(?P<kind>{PREFIX_FORM})(?P<number>\d{{1,3}}))-(?P<slug>[a-z0-9.+()-]+)"

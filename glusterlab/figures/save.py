@@ -80,10 +80,7 @@ def _settle(figure: Figure) -> None:
 
 
 def write_caption(folder: Path, name: str, numbers: Path | None = None, **text: str) -> None:
-    """Write ``<name>.json`` for the gallery: ``title``, ``caption`` and ``alt``, or ``title`` and ``reason``.
-
-    `numbers` is the CSV file that was written, whose digest tells later whether somebody edited it.
-    """
+    """Write ``<name>.json``: title, caption and alt, or title and reason; and the digest of `numbers`, to see edits."""
     if numbers is not None:
         text[CSV_DIGEST] = file_digest(numbers)
     folder.mkdir(parents=True, exist_ok=True)

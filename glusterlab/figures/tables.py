@@ -1,7 +1,4 @@
-"""A table of numbers as people see it: on the page of figures, in a notebook, as text.
-
-All three show what the CSV file says, rounded to four digits, so that a check of their text has no rounding noise.
-"""
+"""A table of numbers as people see it on a page, in a notebook, as text: what the CSV file says, to four digits."""
 
 import csv
 import io
@@ -17,18 +14,13 @@ import pandas as pd
 from glusterlab.stats import INSUFFICIENT, TWO_GROUPS
 from glusterlab.units import format_size, short_number
 
-MAX_ROWS = 24
-"""Rows of a figure's numbers on the page; the CSV file has all."""
-MAX_CHARACTERS = 40
-"""Longest value of a column of a figure's numbers: lists of samples are for the CSV file."""
-MAX_TABLE_ROWS = 400
-"""Rows of a table that is shown for its own sake."""
+MAX_ROWS = 24  # rows of a figure's numbers on the page; the CSV file has all
+MAX_CHARACTERS = 40  # longest value of a column of a figure's numbers: lists of samples are for the CSV file
+MAX_TABLE_ROWS = 400  # rows of a table that is shown for its own sake
 
-ORIGIN = ["campaign", "digest"]
-"""The last columns of a CSV file, for `glusterlab trace`: not shown, because the footer has them."""
+ORIGIN = ["campaign", "digest"]  # the last columns of a CSV file, for `glusterlab trace`: not shown, footers have them
 
-_SHORT = 6
-"""Characters of a number that somebody may have rounded."""
+_SHORT = 6  # characters of a number that somebody may have rounded
 _READS_AS_NUMBER = re.compile(r"|nan|[-+]?(\d[\d,]*)?\.?\d+(e[-+]?\d+)?( ?%)?", re.IGNORECASE)
 
 
@@ -86,7 +78,6 @@ class Table:
 
     @property
     def text(self) -> str:
-        """Aligned columns, numbers to the right."""
         widths = [max(map(len, column)) for column in zip(self.header, *self.rows, strict=True)]
         lines = []
         for row in (self.header, *self.rows):
@@ -128,8 +119,7 @@ _NAMES = {"series": "layout", "nominal_file_size_bytes": "file size"}
 def readable(table: pd.DataFrame, unit: str = "", factor: float = 1.0) -> pd.DataFrame:
     """A table for people: an estimate and its 95 % interval in one cell, numbers with three digits, units in the head.
 
-    A column ``x`` takes ``x_low`` and ``x_high`` (``mean`` takes ``low``, ``high`` and the centres of two groups) into
-    its cells; its suffix is its unit. Columns of a summary have none: they are times `factor`, in `unit`.
+    ``x`` takes ``x_low`` and ``x_high`` (``mean`` two groups, too) into its cells; its suffix, or `unit`, is its unit.
     """
     columns: dict[str, object] = {}
     for name in table.columns:

@@ -17,8 +17,7 @@ from glusterlab.units import MEGABYTE, short_number
 
 _ROW_IN, _DOT, _DASHES = 0.34, "#4a7fb8", (0, (3, 1.5))
 _HOLLOW: dict[str, Any] = {"markersize": 6, "markerfacecolor": "white", "markeredgecolor": INK}
-_ROW = ["model", "scale", "label"]
-"""What tells rows apart."""
+_ROW = ["model", "scale", "label"]  # what tells rows apart
 
 
 def draw_rates(figure: Frame, places: pd.DataFrame, *, operations: Sequence[str] = ("write", "read")) -> None:
@@ -71,9 +70,8 @@ def draw_links(figure: Frame, places: pd.DataFrame) -> None:
         of = places[_same(places, row)]
         shares = share[of.index]
         slowest = of["place"].iloc[int(shares.to_numpy().argmin())]
-        text = (
-            f"{len(of)} links of {link_words(float(of['stated_bytes_per_s'].iloc[0]))}: median {shares.median():.1f} %"
-        )
+        link = link_words(float(of["stated_bytes_per_s"].iloc[0]))
+        text = f"{len(of)} links of {link}: median {shares.median():.1f} %"
         _row_words(axes, float(str(y)) - 0.30, f"{text}, lowest {shares.min():.1f} % ({slowest})", GREY)
     _name_rows(axes, rows)
     axes.set_ylim(len(rows) - 0.5, -0.55)

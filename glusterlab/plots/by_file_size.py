@@ -9,25 +9,12 @@ from glusterlab.analysis.select import SIZE_TOLERANCE, split_values
 from glusterlab.analysis.words import best_count
 from glusterlab.plots import marks
 from glusterlab.plots.per_disk import ANY_LAYOUT
-from glusterlab.plots.style import (
-    GREY,
-    INK,
-    Frame,
-    access_style,
-    comparable,
-    interval_words,
-    layout_key,
-    row_style,
-    top_of,
-)
+from glusterlab.plots.style import GREY, Frame, access_style, comparable, interval_words, layout_key, row_style, top_of
 from glusterlab.units import format_size
 
-_GROUP = 0.8
-"""Share of the step between two sizes that all series of a size may take."""
-_STATED_SHIFT, _DOT_SHIFT = 0.016, 0.015
-"""Shares of the axis by which a published number is left of a mean and the samples are right of it, to hide nothing."""
-_SMALL = 0.04
-"""Share of the axis below which a mean has its number beside it."""
+_GROUP = 0.8  # share of the step between two sizes that all series of a size may take
+_STATED_SHIFT, _DOT_SHIFT = 0.016, 0.015  # shares of the axis, published numbers to the left, samples to the right
+_SMALL = 0.04  # share of the axis below which a mean has its number beside it
 
 
 class SizeAxis:
@@ -44,7 +31,6 @@ class SizeAxis:
         self.length = len(self.sizes) + 0.2
 
     def place(self, size: float) -> int:
-        """The number of a size, from the left."""
         return next(n for n, known in enumerate(self.sizes) if abs(size / known - 1) <= SIZE_TOLERANCE)
 
     def _shift(self, series: str) -> float:
@@ -52,7 +38,6 @@ class SizeAxis:
         return (self.series.index(series) - (count - 1) / 2) * min(0.24, _GROUP / count)
 
     def places(self, rows: pd.DataFrame) -> list[float]:
-        """Where the rows of one series are."""
         shift = self._shift(rows["series"].iloc[0])
         return [self.place(size) + shift for size in rows["nominal_file_size_bytes"]]
 
@@ -98,9 +83,9 @@ def draw_sizes(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: float) 
     found = zip(table["nominal_file_size_bytes"], values, strict=True)
     for size, value in sorted({(float(size), value) for size, value in found if value == value}):
         end = sizes.place(size) + _GROUP / 2
-        axes.hlines(value, end - _GROUP, end, color=INK, linewidth=0.9, linestyle=marks.DASHED)
+        axes.hlines(value, end - _GROUP, end, **marks.STATED_LINE)
         text = ANY_LAYOUT.replace(", ", ",\n")
-        marks.words(axes, text, (end, value), (2, 0), ha="left", va="center", linespacing=1.0, color=INK)
+        marks.words(axes, text, (end, value), (2, 0), ha="left", va="center", linespacing=1.0)
     sizes.draw(axes)
 
 
@@ -129,5 +114,5 @@ def draw_by_file_size(figure: Frame, table: pd.DataFrame, sizes: Iterable[int], 
         style = {"fontsize": 6.5, "color": row_style(row).colour, "bbox": marks.behind(0.8)}
         marks.words(axes, f"{row['mean'] * factor:.2g}", (at, top), (0, 6), **style)
     axes.set_xlabel("file size")
-    axes.set_ylabel(f"{unit} per disk, {shown.words}", color=INK)
+    axes.set_ylabel(f"{unit} per disk, {shown.words}")
     shown.second_axis(axes, "y", f"{unit} per disk")

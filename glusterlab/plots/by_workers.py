@@ -14,24 +14,12 @@ from glusterlab.analysis.saturation.resources import STATED_LINKS
 from glusterlab.analysis.select import BACKING_LABELS, VIEWS, layout_label, operations_of
 from glusterlab.plots import marks
 from glusterlab.plots.scaling import draw_fit
-from glusterlab.plots.style import (
-    GREY,
-    INK,
-    Frame,
-    access_style,
-    comparable,
-    interval_words,
-    layout_key,
-    row_style,
-    top_of,
-)
+from glusterlab.plots.style import GREY, Frame, access_style, comparable, interval_words, layout_key, row_style, top_of
 from glusterlab.stats import MIN_SAMPLES
 
-ABOVE = "\N{BLACK UP-POINTING TRIANGLE}"
-"""Marks a rate that is above its limit by more than its interval."""
+ABOVE = "\N{BLACK UP-POINTING TRIANGLE}"  # marks a rate that is above its limit by more than its interval
 _ROW_IN = 1.75
-_FAR = 4.0
-"""A limit that is so many times what was measured is named and not drawn: the curves would lie on the axis."""
+_FAR = 4.0  # a limit that is so many times what was measured is named and not drawn: the curves would lie on the axis
 _LINE_IN, _SPACING = 0.115, 1.12
 _MOST_LABELS = 6
 
@@ -91,7 +79,7 @@ def _draw_panel(
         line = marks.line(axes, series, factor, hollow=bool(access_style(first)))
         point = float(saturation_points(series)["saturation_workers"].iloc[0])
         for row in series[series["above_limit"].astype(bool)].to_dict("records"):
-            axes.plot([row["workers"]], [row["mean"] * factor], "^", mfc=INK, mec="white", mew=0.6, ms=7, zorder=4)
+            marks.above_limit(axes, row["workers"], row["mean"] * factor)
         if not math.isnan(point):
             mean = float(series[series["workers"].astype(float) == point]["mean"].iloc[0])
             marks.ring(axes, point, mean * factor, colour=row_style(first).colour)
@@ -149,11 +137,7 @@ def draw_workers_and_limits(
     fits: pd.DataFrame,
     note: str = "",
 ) -> None:
-    """Throughput by workers with the limit of each layout: a row per family, a column per operation.
-
-    `table` is a summary with the columns of `with_limits` and `with_published_totals`; `factor` leads from its SI unit
-    to `unit`. `curves` are from `limit_curves`, `fits` from `scaling_curves`.
-    """
+    """Throughput by workers (`with_limits`, `with_published_totals`), a row per family, a column per operation."""
     operations = operations_of(table)
     shown = comparable(table)
     if not shown.two_axes:
@@ -162,16 +146,11 @@ def draw_workers_and_limits(
         scales = table.drop_duplicates(names)[[*names, "scale"]].astype(dict.fromkeys(names, str))
         scale = fits[names].astype(str).merge(scales, how="left", on=names)["scale"].astype(float).fillna(1.0)
         fits = fits.assign(fitted=fits["fitted"] * scale.to_numpy())
-    drawn = shown.table.assign(
-        _family=[
-            f"{row['type']} on {BACKING_LABELS.get(str(row['kind']), str(row['kind']))}" for _, row in table.iterrows()
-        ]
-    )
+    kinds = [BACKING_LABELS.get(kind, kind) for kind in table["kind"].astype(str)]
+    drawn = shown.table.assign(_family=[f"{of} on {kind}" for of, kind in zip(table["type"], kinds, strict=True)])
     families = sorted(drawn["_family"].unique(), reverse=True)
     stated = drawn["published"].astype(float)
-    far = {
-        name for name, rows in drawn.groupby("_family") if rows["limit"].max() * factor > _FAR * top_of(rows, factor)
-    }
+    far = {name for name, of in drawn.groupby("_family") if of["limit"].max() * factor > _FAR * top_of(of, factor)}
     # names in the fullest panel: of each series, of its limit, and of what is published
     drawn["_stated"] = drawn["geometry"].where(stated.notna())
     counts = drawn.groupby(["_family", "operation"], observed=True)[["series", "_stated"]].nunique()

@@ -30,15 +30,13 @@ MARKS: Mapping[str, Mark] = {
     UNDECIDED: Mark("#6b6b6b", "s"),
     INSUFFICIENT: Mark("#6b6b6b", "d", filled=False),
     BOUND: Mark("#a3a3a3", "P", filled=False),
-}
-"""How a verdict is drawn: colour and shape both tell it."""
+}  # how a verdict is drawn: colour and shape both tell it
 
 RELEASES = (("#c9c9c9", ""), ("#6f5a8f", ""), ("#d3c6e6", "///"), ("#3b2c55", "..."))
 """Colour and hatching of the bars by their order, the reference first: none of them is a layout's."""
 
 _BAR_IN, _GROUP_IN, _PANEL_IN = 0.2, 0.24, 0.62
-MOST_RATIO = 8.0
-"""End of the axis at the widest, and its inverse: what lies beyond has an arrow."""
+MOST_RATIO = 8.0  # end of the axis at the widest, and its inverse: what lies beyond has an arrow
 
 
 def release_footer(releases: Sequence[Release], rows: pd.DataFrame) -> str:
@@ -145,7 +143,6 @@ def draw_bars(axes: Axes, table: pd.DataFrame, factor: float) -> None:
     axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= 1.05 * highest])
     axes.spines["bottom"].set_bounds(0, highest)
     marks.bare_rows(axes)
-    axes.tick_params(axis="x", color=GREY)
 
 
 def draw_releases(frame: Frame, table: pd.DataFrame, unit: str, factor: float = 1.0) -> None:
@@ -154,12 +151,10 @@ def draw_releases(frame: Frame, table: pd.DataFrame, unit: str, factor: float = 
     lacking = table["low"].isna()
     interval = "none, insufficient n" if lacking.all() else "95 % interval of the median"
     few = " where n is 6 or more" if lacking.any() and not lacking.all() else ""
-    frame.subtitle.insert(
-        0, f"Medians at the reference's best worker count, measured values. Ticks: the samples. Line: {interval}{few}."
-    )
-    heights = [
-        rows["cell_id"].nunique() * (_GROUP_IN + 0.5 * _BAR_IN) + len(rows) * _BAR_IN + 0.1 for rows in panels.values()
-    ]
+    how = f"Medians at the reference's best worker count, measured values. Ticks: the samples. Line: {interval}{few}."
+    frame.subtitle.insert(0, how)
+    group = _GROUP_IN + 0.5 * _BAR_IN
+    heights = [rows["cell_id"].nunique() * group + len(rows) * _BAR_IN + 0.1 for rows in panels.values()]
     grid = frame.panels(len(panels), height=sum(heights) + _PANEL_IN * len(panels), height_ratios=heights)
     for axes, (size, rows) in zip(grid[:, 0], panels.items(), strict=True):
         draw_bars(axes, rows, factor)

@@ -13,8 +13,7 @@ PERCENTILES: dict[str, tuple[str, Literal["-", "--", ":"]]] = {
     "latency_p50_s": ("p50", "-"),
     "latency_p95_s": ("p95", "--"),
     "latency_p99_s": ("p99", ":"),
-}
-"""Columns of the samples table, what they are called, and how their lines are drawn."""
+}  # columns of the samples table, their names and lines
 
 
 def draw_latency(figure: Frame, table: pd.DataFrame) -> None:
@@ -44,9 +43,8 @@ def draw_latency(figure: Frame, table: pd.DataFrame) -> None:
                 if len(rows):
                     drawn = marks.line(axes, rows, 1e3)
                     drawn.set_linestyle(dashes)
-                    marks.words(
-                        axes, label, marks.line_end(drawn), (11, 0), ha="left", va="center", color=drawn.get_color()
-                    )
+                    end, colour = marks.line_end(drawn), drawn.get_color()
+                    marks.words(axes, label, end, (11, 0), ha="left", va="center", color=colour)
         line[0].set_yscale("log")
         line[0].yaxis.set_major_formatter("{x:g}")
         line[0].yaxis.set_minor_formatter("")

@@ -15,6 +15,7 @@ from glusterlab.analysis.select import split_values
 from glusterlab.plots.style import INK, LayoutStyle, row_style
 
 DASHED = (0, (4, 3))
+STATED_LINE: dict[str, Any] = {"color": INK, "linewidth": 0.9, "linestyle": DASHED}  # what is published of any layout
 _BACKGROUND = {"facecolor": "white", "edgecolor": "none"}
 
 
@@ -39,10 +40,7 @@ def sample_dots(
     across: bool = False,
     **look: Any,
 ) -> None:
-    """The samples of a point at one place: pale beside its mean, full where they are two groups (`alone`).
-
-    `across`: the place is one of the y axis.
-    """
+    """Samples of a point: pale beside its mean, full where they are two groups (`alone`); `across`: at y."""
     places = [at] * len(values)
     shape: dict[str, Any] = {
         "marker": ".",
@@ -80,19 +78,15 @@ def whole_time(axes: Axes, places: Sequence[float], rows: pd.DataFrame, factor: 
 
 
 def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = False) -> Line2D:
-    """One series of a summary over workers: mean, 95 % interval, and each sample as a small dot beside it.
-
-    Of two groups of samples there are dots alone, and the line has a gap.
-    """
+    """One series over workers: mean, 95 % interval, samples as dots beside it; a gap where they lie in two groups."""
     rows = rows.sort_values("workers")
     style = row_style(rows.iloc[0])
     workers = rows["workers"].astype(float).to_numpy()
     mean, low, high = (rows[name].astype(float).to_numpy() * factor for name in ("mean", "low", "high"))
     for count, values, of in zip(workers, rows["values"], mean, strict=True):
         alone = math.isnan(of)
-        sample_dots(
-            axes, float(count if alone else count * 1.13), split_values(values, factor), style.colour, alone=alone
-        )
+        at = float(count if alone else count * 1.13)
+        sample_dots(axes, at, split_values(values, factor), style.colour, alone=alone)
     axes.vlines(workers, low, high, color=style.colour, linewidth=1.0, alpha=0.8)
     whole_time(axes, list(workers), rows, factor)
     name, dashes, face = str(rows["series"].iloc[0]), "--" if hollow else "-", "white" if hollow else style.colour
@@ -114,14 +108,14 @@ def ring(
     axes.plot([x], [y], "o", ms=size, mfc="none", mec=colour, mew=width, zorder=zorder)
 
 
+def above_limit(axes: Axes, x: float, y: float) -> None:
+    """A rate that is above its limit by more than its interval."""
+    axes.plot([x], [y], "^", mfc=INK, mec="white", mew=0.6, ms=7, zorder=4)
+
+
 def words(axes: Axes, text: str, at: tuple[float, float], away: tuple[float, float], **style: Any) -> None:
     """Small words near a point, `away` points from it, centred unless `style` says otherwise."""
     axes.annotate(text, at, xytext=away, textcoords="offset points", **{"ha": "center", "fontsize": 7, **style})
-
-
-def centred(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
-    """Words around a point."""
-    axes.text(x, y, text, ha="center", va="center", **style)
 
 
 def behind(alpha: float = 0.75, pad: float = 0.4) -> dict[str, Any]:
@@ -176,7 +170,6 @@ class Mark:
 
     @property
     def style(self) -> dict[str, Any]:
-        """For `matplotlib.axes.Axes.plot`."""
         face = self.colour if self.filled else "white"
         return {"markerfacecolor": face, "markeredgecolor": self.colour, "markeredgewidth": 1.0, "markersize": 5.5}
 

@@ -7,12 +7,11 @@ from matplotlib.axes import Axes
 from glusterlab.analysis.select import operations_of, split_values
 from glusterlab.analysis.words import best_count, worker_count
 from glusterlab.plots import marks
-from glusterlab.plots.style import GREY, INK, Frame, comparable, interval_words, row_style
+from glusterlab.plots.style import INK, Frame, comparable, interval_words, row_style
 from glusterlab.units import short_number
 
 BAR_IN, PANEL_IN = 0.38, 0.30
-RISING = "\N{UPWARDS ARROW}"
-"""Stands behind the worker count where the curve still rises."""
+RISING = "\N{UPWARDS ARROW}"  # stands behind the worker count where the curve still rises
 ANY_LAYOUT = "published, for any layout"
 
 
@@ -23,9 +22,8 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | 
         if not alone:
             marks.bar(axes, place, row["mean"] * factor, style)
         look = {} if alone else {"marker": "o", "markersize": 2.6, "markerfacecolor": "white", "markeredgewidth": 0.5}
-        marks.sample_dots(
-            axes, place, values, style.colour if alone else INK, alone=alone, across=True, alpha=1, zorder=3, **look
-        )
+        colour = style.colour if alone else INK
+        marks.sample_dots(axes, place, values, colour, alone=alone, across=True, alpha=1, zorder=3, **look)
         marks.interval_on_bar(axes, place, row["low"] * factor, row["high"] * factor)
         stated = row["published"] * factor / row["scale"]
         if stated == stated:
@@ -33,14 +31,12 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | 
             marks.words(axes, "published", (stated, place), (-4, 8), ha="left", bbox=marks.behind(), zorder=5)
         text = short_number(row["mean"] * factor)
         if alone:
-            text = (
-                f"two groups, {' and '.join(short_number(row[name] * factor) for name in ('group_low', 'group_high'))}"
-            )
+            centres = row["group_low"], row["group_high"]
+            text = f"two groups, {' and '.join(short_number(centre * factor) for centre in centres)}"
         elif row["scale"] != 1:
             text += f"  (× {row['scale']:g}: {short_number(row['full_size_mean'] * factor)})"
-        marks.words_at_right(
-            axes, place, f"{text}, {worker_count(row['workers'])}" + f" {RISING}" * row["still_rising"]
-        )
+        text += f", {worker_count(row['workers'])}" + f" {RISING}" * row["still_rising"]
+        marks.words_at_right(axes, place, text)
     if len(rows):
         marks.whole_time(axes, range(len(rows)), rows, factor, along="x")
     # of no one layout: over the bars of all that it may be of
@@ -48,10 +44,9 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | 
     for value in sorted(set(of_any[~np.isnan(of_any)])):
         places = np.flatnonzero(of_any == value)
         top = -0.62 if places[0] == 0 else places[0] - 0.45
-        axes.vlines(value, top, places[-1] + 0.45, color=INK, linewidth=0.9, linestyle=marks.DASHED, zorder=2.5)
-        marks.words(axes, ANY_LAYOUT, (value, top), (3, 0), ha="left", va="bottom", color=INK, annotation_clip=False)
+        axes.vlines(value, top, places[-1] + 0.45, zorder=2.5, **marks.STATED_LINE)
+        marks.words(axes, ANY_LAYOUT, (value, top), (3, 0), ha="left", va="bottom", annotation_clip=False)
     marks.rows_axis(axes, list(rows["series"]) if names is None else names)
-    axes.tick_params(axis="x", color=GREY)
 
 
 def right_end(summary: pd.DataFrame, factor: float) -> float:

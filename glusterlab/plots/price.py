@@ -16,8 +16,7 @@ from glusterlab.stats import TWO_GROUPS
 from glusterlab.units import short_number
 
 RISES = f"{RISING}: it still rose at the most workers that were measured, so that this layout may do more."
-LABELLED_RINGS = 2
-"""Rings of a panel that have their factor: those nearest to 1."""
+LABELLED_RINGS = 2  # rings of a panel that have their factor: those nearest to 1
 
 
 def _factors(row: pd.Series, *, equal_capacity: bool) -> str:
@@ -42,7 +41,6 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, *, equal_capacity: bool) -> None:
         marks.words_at_right(axes, place, _factors(row, equal_capacity=equal_capacity))
     axes.axvline(1, color=INK, linewidth=0.8, linestyle=(0, (3, 2)), zorder=1.5)
     marks.rows_axis(axes, [f"{row['series']} ({row['server']})" for _, row in rows.iterrows()])
-    axes.tick_params(axis="x", color=GREY)
 
 
 def draw_per_cost(figure: Frame, table: pd.DataFrame, *, what: str, notice: str, equal_capacity: bool = False) -> None:
@@ -105,12 +103,7 @@ def draw_lines(axes: Axes, rows: pd.DataFrame, crossings: pd.DataFrame) -> None:
 
 
 def draw_sensitivity(
-    figure: Frame,
-    moved: pd.DataFrame,
-    *,
-    measured: pd.DataFrame,
-    crossings: pd.DataFrame,
-    notice: str,
+    figure: Frame, moved: pd.DataFrame, *, measured: pd.DataFrame, crossings: pd.DataFrame, notice: str
 ) -> None:
     """How `sensitivity` moves ratios, and where `crossings` are; `measured` is what both were made from."""
     operations = operations_of(moved)
@@ -123,14 +116,12 @@ def draw_sensitivity(
         notice,
     ]
     height = 2.45 * len(operations) + 0.2
+    both = moved, crossings
     grid = figure.panels(len(operations), len(columns), height=height, sharex=True, sharey="row")
     for line, operation in zip(grid, operations, strict=True):
         for axes, move in zip(line, columns, strict=True):
-            wanted, found = (
-                rows[(rows["operation"].astype(str) == operation) & (rows["move"] == move)]
-                for rows in (moved, crossings)
-            )
-            draw_lines(axes, wanted, found)
+            of = [rows[(rows["operation"].astype(str) == operation) & (rows["move"] == move)] for rows in both]
+            draw_lines(axes, *of)
             axes.set_title(f"{operation}, price of\n{move}")
         line[0].set_ylabel("throughput per cost, relative")
     for axes in grid[-1]:

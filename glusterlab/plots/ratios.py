@@ -77,7 +77,6 @@ def draw_server_advantage(figure: Frame, table: pd.DataFrame, *, unit: str, fact
     draw_ratios(bottom, ratios)
     bottom.set_title("standard / dense")
     bottom.set_xlabel("ratio, per disk")
-    bottom.tick_params(axis="x", color=GREY)
 
 
 def draw_gap(figure: Frame, table: pd.DataFrame, sizes: list[int]) -> None:

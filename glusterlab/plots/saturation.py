@@ -22,35 +22,27 @@ from glusterlab.plots.by_workers import spread
 from glusterlab.plots.style import GREY, INK, PALE, Frame, interval_words, layout_key, row_style, top_of
 from glusterlab.units import format_size
 
-COLOURS = {"network": "#1f4e89", "disks": "#e07b39", "CPU": "#6f5a8f", "memory": "#2a7f62"}
-"""Of a subsystem; in grey they differ, too, and every tile has its name."""
+COLOURS = {"network": "#1f4e89", "disks": "#e07b39", "CPU": "#6f5a8f", "memory": "#2a7f62"}  # they differ in grey, too
 
-_PALE = ("partly", "at times")
-"""Of states whose colour is pale."""
+_PALE = ("partly", "at times")  # of states whose colour is pale
 
-_SHOWN = 0.05
-"""A subsystem that was never fuller than this is named and not drawn over time."""
+_SHOWN = 0.05  # a subsystem that was never fuller than this is named and not drawn over time
 
 _SLOW = LinearSegmentedColormap.from_list("slow", ["#2a6f97", "#f4f4f4", "#b3402a"])
-_NOT_JUDGED = "#c4c4c4"
-"""No shade of the scale, and hatched, so that it differs in grey, too."""
+_NOT_JUDGED = "#c4c4c4"  # no shade of the scale, and hatched, so that it differs in grey, too
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One row of panels: one or two `quantities` (keys of `glusterlab.analysis.saturation.usage.METRICS`) of a role.
-
-    The second is drawn dashed and hollow; `factor` leads from the SI unit to that of the label. `limit` names the
-    attribute of `Limits` that is drawn, without ``_read`` or ``_write``; `full` is a limit of every cell without one.
-    """
+    """One row of panels: one or two quantities of a role, the second dashed and hollow."""
 
     role: str
-    quantities: tuple[str, ...]
+    quantities: tuple[str, ...]  # keys of `glusterlab.analysis.saturation.usage.ACTIVITIES`
     label: str
-    factor: float
-    limit: str = ""
+    factor: float  # from the SI unit to that of the label
+    limit: str = ""  # the attribute of `Limits` that is drawn, without ``_read`` or ``_write``
     peaks: bool = False
-    full: float = 0.0
+    full: float = 0.0  # a limit of every cell without one
 
 
 _NETWORK = ("network_receive_bytes_per_s", "network_transmit_bytes_per_s")
@@ -117,17 +109,16 @@ def draw_usage(figure: Frame, summary: pd.DataFrame, panels: tuple[Panel, ...], 
     """Subsystems by workers (`telemetry_by_cell`, cut by `panel_rows`) with `limits` by cell, a row per panel."""
     operations = operations_of(summary)
     shown = tuple(panel for panel in panels if len(panel_rows(summary, (panel,))))
-    figure.subtitle.append(
-        f"Mean over hosts, the measured part of each sample, and n samples (dots); bar: {interval_words(summary)}."
-    )
-    if any(panel.role == "client" for panel in shown):
-        figure.subtitle.append("Clients: those with a worker.")
-    if any(panel.peaks for panel in shown):
-        figure.subtitle.append(f"Small triangle: the busiest {PEAK_S:g} s.")
-    if _MACHINE in shown:
-        figure.subtitle.append("CPU of all hosts: a lower bound, kernel threads and the runner are in no host's group.")
-    if any(panel.limit for panel in shown) and (source := limits_source(limits.values())):
-        figure.subtitle.append(source)
+    mean = f"Mean over hosts, the measured part of each sample, and n samples (dots); bar: {interval_words(summary)}."
+    source = limits_source(limits.values())
+    notes = {
+        mean: True,
+        "Clients: those with a worker.": any(panel.role == "client" for panel in shown),
+        f"Small triangle: the busiest {PEAK_S:g} s.": any(panel.peaks for panel in shown),
+        "CPU of all hosts: a lower bound, kernel threads and the runner are in no host's group.": _MACHINE in shown,
+        source: bool(source) and any(panel.limit for panel in shown),
+    }
+    figure.subtitle += [note for note, matters in notes.items() if matters]
     figure.key = layout_key(summary)
     if any(len(panel.quantities) > 1 for panel in shown):
         figure.key += [
@@ -199,18 +190,17 @@ def _tile(axes: Axes, column: int, line: int, row: pd.Series) -> None:
     shades = [COLOURS[name] for name in families] or ["#efefef" if state == "none" else "white"]
     pale, width = state in _PALE, 1 / len(shades)
     opacity = None if not families else 0.45 if pale else 1.0
-    for number, shade in enumerate(shades):
-        axes.add_patch(
-            Rectangle((column + number * width, line), width, 1, facecolor=shade, alpha=opacity, linewidth=0)
-        )
+    for n, shade in enumerate(shades):
+        axes.add_patch(Rectangle((column + n * width, line), width, 1, facecolor=shade, alpha=opacity, linewidth=0))
     alone = int(row["n"]) == 1 or state == NO_MAJORITY
     share = "" if math.isnan(float(row["mean"])) or not families else f"{100 * float(row['mean']):.0f} %"
     numbers = ", ".join(filter(None, [share, "" if alone else f"{row['agree']} of {row['n']}"]))
     words = str(row["binds"]).replace(THEN, ", ").replace("part of the ", "part of ")
     light = len(families) == 1 and not pale and families[0] in ("network", "CPU", "memory")
     box = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1.2} if len(families) > 1 else None
-    look = {"fontsize": 6.6, "linespacing": 1.15, "color": "white" if light else INK, "bbox": box}
-    marks.centred(axes, column + 0.5, line + 0.5, f"{words}\n{numbers}".strip(), **look)
+    look: dict[str, Any] = {"ha": "center", "va": "center", "linespacing": 1.15, "bbox": box}
+    text, colour = f"{words}\n{numbers}".strip(), "white" if light else INK
+    axes.text(column + 0.5, line + 0.5, text, fontsize=6.6, color=colour, **look)
 
 
 def draw_verdicts(figure: Frame, table: pd.DataFrame, thresholds: Thresholds | None = None) -> None:
@@ -358,8 +348,9 @@ def draw_disks(figure: Frame, table: pd.DataFrame) -> None:
         for column, row in enumerate(sorted(own, key=lambda disk: _natural(str(disk["device"])))):
             _disk(axes, column, line, row)
             if row["slow"] or most <= 16:
+                look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
                 weight = "bold" if row["slow"] else "normal"
-                marks.centred(axes, column + 0.5, line + 0.5, row["device"], fontsize=size, fontweight=weight)
+                axes.text(column + 0.5, line + 0.5, row["device"], fontweight=weight, **look)
     _squares(axes, most, hosts)
     axes.set_xticks([])
     axes.tick_params(length=0, labelcolor=INK)

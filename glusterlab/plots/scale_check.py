@@ -17,8 +17,7 @@ from glusterlab.plots import marks
 from glusterlab.plots.style import GREY, INK, PALE, Frame, row_style
 from glusterlab.units import format_size
 
-MOST = 4.0
-"""End of the axis of ratios at the widest, and one over its start; what lies beyond has an arrow."""
+MOST = 4.0  # end of the axis of ratios at the widest, and one over its start; what lies beyond has an arrow
 AGREE, DIFFER = marks.Mark("#2a7f62", "o"), marks.Mark("#8f1d3f", "s")
 
 

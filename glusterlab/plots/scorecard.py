@@ -10,8 +10,7 @@ from glusterlab.plots.marks import Mark
 from glusterlab.plots.style import GREY, PALE, Frame
 from glusterlab.units import short_number
 
-LEAST, MOST = 0.25, 8.0
-"""Ends of the axis at the widest: what lies beyond has an arrow, and its number beside it."""
+LEAST, MOST = 0.25, 8.0  # ends of the axis at the widest: what lies beyond has an arrow, and its number beside it
 
 MARKS = {
     "reproduced": Mark("#1f4e89", "o"),

@@ -15,8 +15,7 @@ from glusterlab.plots.by_workers import ABOVE, above_words
 from glusterlab.plots.style import GREY, INK, PALE, Frame, interval_words, row_style, scale_words
 from glusterlab.units import format_size
 
-PARTS = ("usable", "replica", "parity")
-"""Parts of a bar of capacity, from the left; the columns are ``<part>_bytes``."""
+PARTS = ("usable", "replica", "parity")  # parts of a bar of capacity, from the left; the columns are ``<part>_bytes``
 _HERE = "#1f4e89"
 
 
@@ -61,12 +60,11 @@ def _stack(axes: Axes, place: int, sizes: dict[str, float], colour: str, end: fl
         text = f"{part}\n{size:,.0f} TB" if size > 0.09 * end else f"{size:,.0f}"
         box = marks.behind(1, 1.5) if part == "parity" else None
         shade = "white" if part == "usable" else INK
-        marks.centred(axes, left + size / 2, place, text, fontsize=8, color=shade, bbox=box)
+        axes.text(left + size / 2, place, text, ha="center", va="center", fontsize=8, color=shade, bbox=box)
         left += size
 
 
 def _written_words(row: pd.Series) -> str:
-    """What the campaign writes for a size, in two lines."""
     if not row["tool"]:
         return "not in this campaign"
     size = f"{row['tool']}: {format_size(int(row['file_size_bytes']))}"

@@ -1,7 +1,4 @@
-"""House style of every figure: colours of layouts, title, footer; matplotlib's settings stand in `house.mplstyle`.
-
-Replicated volumes are blue, dispersed ones orange to yellow. In grey the layouts of the studies differ, too.
-"""
+"""House style of every figure: colours of layouts, which differ in grey, too, title, footer; see `house.mplstyle`."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
@@ -35,8 +32,7 @@ INK, GREY, PALE = "#222222", "#6b6b6b", "#d9d9d9"
 _TITLE_IN, _LINE_IN, _FOOTER_IN = 0.34, 0.18, 0.30
 _FOOTER_LINE_IN = 0.11  # of each line from the third on: two fit into the footer's height
 _LEFT, _TITLE_LINE_IN = 0.012, 0.20
-_CHARACTER_IN, _MARK_IN = 0.058, 0.45
-"""Widths in a key: of a letter on average, and of a mark with the room around it."""
+_CHARACTER_IN, _MARK_IN = 0.058, 0.45  # widths in a key: of a letter on average, and of a mark with the room around it
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +52,7 @@ _KNOWN = {
     ("disperse", "1x(4+2)", "raid6"): LayoutStyle("#e3b23c", "^", "xxx"),
     ("disperse", "2x(4+2)", "raid6"): LayoutStyle("#9d811d", "v", "|||"),
     ("disperse", "24x(4+2)", "raid0"): LayoutStyle("#cf82ae", "p", "---"),
-}
-"""The layouts of the studies."""
+}  # the layouts of the studies
 
 _FAMILIES = {
     "replicate": ("#1f4e89", "#356aa3", "#86afd6", "#0f2f57"),
@@ -73,11 +68,9 @@ def layout_style(type_: str, geometry: str, kind: str) -> LayoutStyle:
     """Colour, marker and hatching of a layout; of one that no study has by a digest, within the hues of its type."""
     if known := _KNOWN.get((type_, geometry, kind)):
         return known
-    digest = hashlib.sha256("\0".join((type_, geometry, kind)).encode()).digest()
+    hue, marker, hatch, *_ = hashlib.sha256("\0".join((type_, geometry, kind)).encode()).digest()
     hues = _FAMILIES.get(type_, _OTHERS)
-    return LayoutStyle(
-        hues[digest[0] % len(hues)], _MARKERS[digest[1] % len(_MARKERS)], _HATCHES[digest[2] % len(_HATCHES)]
-    )
+    return LayoutStyle(hues[hue % len(hues)], _MARKERS[marker % len(_MARKERS)], _HATCHES[hatch % len(_HATCHES)])
 
 
 def row_style(row: Mapping[Any, Any] | pd.Series) -> LayoutStyle:
@@ -85,8 +78,7 @@ def row_style(row: Mapping[Any, Any] | pd.Series) -> LayoutStyle:
     return layout_style(str(row["type"]), str(row["geometry"]), str(row["kind"]))
 
 
-IMPORTED = "imported, conditions not recorded"
-"""What figures say of a campaign that others measured."""
+IMPORTED = "imported, conditions not recorded"  # what figures say of a campaign that others measured
 
 
 UNCHECKED = "access existing: its bricks, heal and servers not checked"
@@ -97,26 +89,20 @@ MODEL = ("scale", "operations_limited", "heads", "file_size_bytes", "nominal_fil
 """Columns by which a footer says what stands for what on a scale model."""
 
 
-DIGEST_LENGTH = 12
-"""Characters of a digest that footers and CSV files show."""
+DIGEST_LENGTH = 12  # characters of a digest that footers and CSV files show
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a figure's numbers come from, for its footer.
-
-    `release` is empty where an import does not know it; `digest` is the SHA-256 of the raw files, hexadecimal.
-    `existing`: some cells were measured in a directory that the operator mounted.
-    `half_width` is the share of the mean at which repeats ended, if they did: intervals then cover a little less.
-    """
+    """Where a figure's numbers come from, for its footer."""
 
     campaign: str
-    release: str
-    digest: str
+    release: str  # empty where an import does not know it
+    digest: str  # SHA-256 of the raw files, hexadecimal
     testbed: bool
     imported: bool = False
-    half_width: float | None = None
-    existing: bool = False
+    half_width: float | None = None  # share of the mean at which repeats ended: intervals then cover a little less
+    existing: bool = False  # some cells were measured in a directory that the operator mounted
 
     def footer(self, summary: pd.DataFrame) -> str:
         """The footer line of a table with ``n``, and on a testbed the columns `MODEL`; DataError when it lacks any."""
@@ -179,17 +165,14 @@ def house_style() -> AbstractContextManager[None]:
 
 
 class Frame:
-    """A figure of house style while it is drawn, made without pyplot: nothing stays open, nothing is shown by itself.
-
-    `rows` are those behind the footer, where they are not the table that is saved; `saved` is what became of it.
-    """
+    """A figure of house style while it is drawn, without pyplot: nothing stays open or is shown by itself."""
 
     def __init__(self, title: str) -> None:
         self.title = title
         self.subtitle: list[str] = []
         self.key: list[Line2D] = []
-        self.rows: pd.DataFrame | None = None
-        self.saved: object = None
+        self.rows: pd.DataFrame | None = None  # behind the footer, where they are not the table that is saved
+        self.saved: object = None  # what became of it
         self.figure = Figure(figsize=(WIDTH_IN, WIDTH_IN))
         FigureCanvasAgg(self.figure)
         self._height = 0.0
@@ -201,7 +184,6 @@ class Frame:
         return grid
 
     def panel(self, height: float = 2.9) -> Axes:
-        """The Axes of a figure that has one panel."""
         axes: Axes = self.panels(height=height)[0][0]
         return axes
 
@@ -222,7 +204,6 @@ class Frame:
         return grid
 
     def finish(self, footer: str) -> Figure:
-        """Put title, subtitle, key and footer around the panels."""
         # names in a key stay within the figure
         longest = max((len(str(line.get_label())) for line in self.key), default=0)
         columns = max(1, min(len(self.key), int(WIDTH_IN / (longest * _CHARACTER_IN + _MARK_IN))))
@@ -328,7 +309,6 @@ class Comparable:
 
     @property
     def two_axes(self) -> bool:
-        """Whether the figure has a second axis."""
         return self.scale != 1
 
     def second_axis(self, axes: Axes, which: Literal["x", "y"], unit: str) -> None:
@@ -356,11 +336,8 @@ def comparable(table: pd.DataFrame) -> Comparable:
         return Comparable(table, scales[0] if scales else 1.0, "measured", [])
     note = f"From scale models of {scale_words(scales)}: each value is times its own scale, as a full-size pool."
     scale = table["scale"].astype(float)
-    full = {
-        name: table[name].astype(float) * scale
-        for name in ("mean", "low", "high", "limit", *WHOLE_TIME)
-        if name in table
-    }
+    names = [name for name in ("mean", "low", "high", "limit", *WHOLE_TIME) if name in table]
+    full = {name: table[name].astype(float) * scale for name in names}
     samples = [split_values(joined, by) for joined, by in zip(table["values"], scale, strict=True)]
     values = [";".join(f"{value:.9g}" for value in each) for each in samples]
     return Comparable(table.assign(**full, values=values, scale=1.0), 1.0, "× scale", [note])

@@ -18,8 +18,7 @@ _SERVER, _CLIENT, _BAND, _DISK = "#cfdcec", "#ececec", "#1f4e89", "#6f8fb5"
 _MARGIN, _LEFT, _DISK_IN, _LINE_IN = 0.09, 1.05, 0.11, 0.15
 _MIDDLE = (_LEFT + WIDTH_IN - _MARGIN) / 2
 _PAGE_IN = WIDTH_IN - 2 * _MARGIN - 0.06
-_SMALL = 7
-"""Points of the text in drawings."""
+_SMALL = 7  # points of the text in drawings
 
 
 def _short_name(name: str, width: float) -> str:
@@ -105,18 +104,16 @@ def draw_server_models(figure: Frame, models: pd.DataFrame, *, testbed: bool) ->
     for model in models.to_dict("records"):
         one, raw = float(model["disk_capacity_bytes"]), float(model["raw_capacity_bytes"])
         known = "" if math.isnan(raw) else f"{_terabytes(raw)} ({int(model['disks'])} x {_terabytes(one)})"
-        columns.append(
-            {"name": str(model["name"]), **{key: str(model.get(key, "")) for key in _MODEL_ROWS}, "capacity": known}
-        )
+        texts = {key: str(model.get(key, "")) for key in ("name", *_MODEL_ROWS)}
+        columns.append(texts | {"capacity": known})
     rows = [(key, words) for key, words in _MODEL_ROWS.items() if any(column[key] for column in columns)]
     label_in, wide = 1.35, partial(text_width, size=8)
     width = (_PAGE_IN - label_in) / len(columns)
     cells = [[wrapped(column[key] or "not stated", width - 0.15, wide) for column in columns] for key, _ in rows]
     heights = [0.12 + _LINE_IN * max(len(lines) for lines in row) for row in cells]
     height = 0.34 + sum(heights) + 0.1
-    figure.subtitle = ["As cluster.yaml describes them."]
-    if testbed:
-        figure.subtitle = ["What the servers of this scale model stand for: all of them are namespaces on one machine."]
+    stands = "What the servers of this scale model stand for: all of them are namespaces on one machine."
+    figure.subtitle = [stands if testbed else "As cluster.yaml describes them."]
     axes = _canvas(figure, height)
     y = height - 0.05
     starts = [_MARGIN + label_in + n * width for n in range(len(columns))]

@@ -28,20 +28,15 @@ from glusterlab.tools.iperf3 import ends_of
 
 @dataclass(frozen=True)
 class Baseline:
-    """A baseline in the raw root; `hardware` as the cluster file of the campaign states it that it is for.
-
-    `models`: the scale models of that cluster by scale and whether operations are limited; without any, all count.
-    `differs`: those in which the baseline is of another cluster.
-    """
+    """A baseline in the raw root."""
 
     path: Path
-    hardware: Hardware | None = None
-    models: Mapping[tuple[float, bool], str] = field(default_factory=dict)
-    differs: tuple[str, ...] = ()
+    hardware: Hardware | None = None  # as the cluster file of the campaign states it that it is for
+    models: Mapping[tuple[float, bool], str] = field(default_factory=dict)  # by scale, limited operations; none: any
+    differs: tuple[str, ...] = ()  # in what the baseline is of another cluster
 
     @classmethod
     def of(cls, raw: Path, cluster: Cluster) -> Self | None:
-        """The baseline of a campaign, if there is one."""
         found = search_baseline(raw, cluster)
         if found.path is None:
             return None
@@ -50,7 +45,6 @@ class Baseline:
 
     @property
     def name(self) -> str:
-        """Of its campaign."""
         return self.path.name
 
     @property
@@ -68,11 +62,7 @@ class Baseline:
         )
 
     def limits(self, backing: str, scale: float, *, operations_limited: bool) -> Limits | None:
-        """Limits of one host under a scale model; None where not all of them were measured.
-
-        Medians over servers, bricks and links; the link of a server is that between servers, of one server that to
-        clients.
-        """
+        """Limits of one host: medians over servers, bricks and links; None where not all of them were measured."""
         rates = {
             (each.what, each.of, each.operation): each.median
             for each in self.results
@@ -111,7 +101,6 @@ def read_requests(path: Path | None, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def _results(path: Path, *, of_requests: bool) -> Iterator[tuple[Cell, int, Measurement]]:
-    """The valid samples of a baseline with their cell and number."""
     store = RawStore.open(path)
     cells = store.cells()
     for sample in store.samples():

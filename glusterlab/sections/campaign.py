@@ -15,16 +15,13 @@ from glusterlab.tables.read import Tables
 
 @dataclass(frozen=True)
 class OpenCampaign:
-    """A campaign of raw/, as it was run; an import may have no cluster. `environment` has the facts of every host.
-
-    Tables are in SI base units, named in their columns; `glusterlab.tables.schema` has them all.
-    """
+    """A campaign of raw/, as it was run; tables are in SI base units, `glusterlab.tables.schema` has their columns."""
 
     name: str
     path: Path
     specification: Campaign
-    cluster: Cluster | None
-    environment: dict[str, Any]
+    cluster: Cluster | None  # None where an import has none
+    environment: dict[str, Any]  # the facts of every host
     tables: Tables
 
     @cached_property
@@ -38,10 +35,7 @@ class OpenCampaign:
         return self.tables.workers
 
     def telemetry(self, **chosen: Any) -> pd.DataFrame:
-        """Rows of the telemetry with the values named for columns: ``telemetry(activity=["cpu"], host=["server01"])``.
-
-        Without a choice all of it, which of a large campaign is more than memory holds.
-        """
+        """Its rows with the values named for columns, ``telemetry(activity=["cpu"])``; all may be too much."""
         return self.tables.telemetry_of(**chosen)
 
 
@@ -50,8 +44,6 @@ def open_campaign(path: str | Path) -> OpenCampaign:
 
     Raises RawStoreError where there is no campaign, SpecError or ParseError where a file of it is damaged.
 
-    Examples
-    --------
     >>> campaign = open_campaign("raw/first-light")
     >>> valid = campaign.samples.query("status == 'valid'")
     >>> valid.groupby("operation", observed=True)["workers"].count().to_dict()

@@ -8,15 +8,7 @@ from typing import Self
 
 import pandas as pd
 
-from glusterlab.analysis.compare.cells import (
-    BOUND,
-    COMPARED,
-    UNMATCHED,
-    Rule,
-    bound_by_model,
-    compare_cells,
-    unmatched,
-)
+from glusterlab.analysis.compare.cells import BOUND, COMPARED, UNMATCHED, Rule, bound_by_model, compare_cells, unmatched
 from glusterlab.analysis.compare.conditions import DIFFERENCES, Conditions, differences, notes_of, warnings_of
 from glusterlab.analysis.compare.groups import AVERAGED, averages
 from glusterlab.analysis.compare.words import spoiled_warnings, timing_notes, timing_warnings
@@ -37,20 +29,17 @@ from glusterlab.tables import build as tables
 
 @dataclass(frozen=True)
 class Release:
-    """A campaign of a comparison; `label` is its GlusterFS version, with the campaign's name where two have one.
+    """A campaign of a comparison."""
 
-    `digest` is that of its manifest, `half_width` the share of the mean at which cells' repeats ended.
-    """
-
-    label: str
+    label: str  # its GlusterFS version, with the campaign's name where two have one
     name: str
     path: Path
     version: str
-    digest: str
+    digest: str  # of its manifest
     samples: pd.DataFrame
     conditions: Conditions
     testbed: bool
-    half_width: float | None
+    half_width: float | None  # share of the mean at which cells' repeats ended
 
 
 @dataclass(frozen=True)
@@ -69,19 +58,16 @@ class Comparison:
 
     @classmethod
     def nothing(cls, reason: str) -> Self:
-        """Stands where there is nothing to compare."""
         frames = (pd.DataFrame(columns=columns) for columns in (COMPARED, UNMATCHED, AVERAGED, DIFFERENCES))
         table, missing, means, different = frames
         return cls((), Rule(), table, missing, means, different, (), (), reason)
 
     @property
     def reference(self) -> Release:
-        """What the others are held against."""
         return self.releases[0]
 
     @property
     def others(self) -> tuple[Release, ...]:
-        """All but the reference."""
         return self.releases[1:]
 
 
@@ -127,9 +113,7 @@ def labelled(releases: Sequence[Release]) -> tuple[Release, ...]:
     for labels in (versions, names, paths):
         if len(set(labels)) == len(labels) and all(labels):
             named = zip(releases, labels, strict=True)
-            return tuple(
-                replace(one, label=label, conditions=replace(one.conditions, name=label)) for one, label in named
-            )
+            return tuple(replace(one, label=to, conditions=replace(one.conditions, name=to)) for one, to in named)
     raise UsageError("expected different campaigns, found one of them twice")
 
 
@@ -154,10 +138,7 @@ def compare_campaigns(
     view: str = VIEWS[0],
     progress: tables.Progress = lambda *_: None,
 ) -> Comparison:
-    """Hold campaigns against the first of them, by one of `glusterlab.analysis.select.VIEWS` of their rates.
-
-    Raises UsageError when there are fewer than two, one is there twice (but for ``same``), or an operation is unknown.
-    """
+    """Hold campaigns against the first of them by a view of rates; UsageError for fewer than two, or twice the same."""
     if len(paths) < 2:
         raise UsageError("expected two campaigns or more, the reference first")
     raws = [RawStore.open(Path(path)).path for path in paths]
@@ -189,15 +170,12 @@ def open_comparison(section: Section, campaign: str, campaigns: str, rule: Rule 
         )
     here = _place(campaign, [Path.cwd(), section.base])
     if here is None or Path(names[0]).name != here.resolve().name:
-        return Comparison.nothing(
-            f"The comparison of {', '.join(names)} is among the figures of its reference, {names[0]}."
-        )
+        listed = ", ".join(names)
+        return Comparison.nothing(f"The comparison of {listed} is among the figures of its reference, {names[0]}.")
     near = [Path.cwd(), section.base]
     places = [_place(name, near) or _place(Path(name).name, [here.resolve().parent]) for name in names[1:]]
-    if lacking := [name for name, place in zip(names[1:], places, strict=True) if place is None]:
-        return Comparison.nothing(
-            f"No campaign is in {', '.join(lacking)}: a folder with {MANIFEST} is expected there."
-        )
+    if absent := [name for name, place in zip(names[1:], places, strict=True) if place is None]:
+        return Comparison.nothing(f"No campaign is in {', '.join(absent)}: a folder with {MANIFEST} is expected there.")
     tools = section.tables.tools
     releases = [open_release(here, section.samples)]
     for place in filter(None, places):
@@ -214,7 +192,6 @@ def _place(name: str, folders: Sequence[Path]) -> Path | None:
 
 
 def _throttle(release: Release) -> dict[str, float]:
-    """What the throttle lets the cells of a scale model do; nothing of other hardware."""
     if not release.testbed:
         return {}
     cluster, campaign = load_cluster(release.path / "cluster.yaml"), load_campaign(release.path / "campaign.yaml")

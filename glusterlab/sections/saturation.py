@@ -26,43 +26,30 @@ from glusterlab.units import parse_size
 
 @dataclass(frozen=True, slots=True)
 class SaturationStudy:
-    """What saturates in a campaign, by the curves that its study names.
-
-    `rows` are their samples, `every` these and the one that is `inspected` over time; `telemetry`, `capacity` (by cell)
-    and `found` are of `every`, `binding` of the cells of `rows`; `measured` is by the slug of the curves.
-    """
+    """What saturates in a campaign, by the curves that its study names."""
 
     chosen: list[Chosen]
-    rows: pd.DataFrame
-    every: pd.DataFrame
-    inspected: pd.DataFrame
-    telemetry: pd.DataFrame
+    rows: pd.DataFrame  # samples of the curves
+    every: pd.DataFrame  # these and the one that is inspected
+    inspected: pd.DataFrame  # over time
+    telemetry: pd.DataFrame  # of `every`, as are `capacity` (by cell) and `found`
     capacity: Mapping[str, Capacity]
     levels: Thresholds
     found: Judgement
-    binding: pd.DataFrame
-    measured: dict[str, Measured]
+    binding: pd.DataFrame  # of the cells of `rows`
+    measured: dict[str, Measured]  # by the slug of the curves
     testbed: bool
     called: str
 
     @property
     def evidence(self) -> Evidence:
-        """What statements on subsystems are held against."""
         return Evidence(self.measured, self.binding, self.found.subsystems, self.testbed, self.called)
 
 
 def study_saturation(
-    section: Section,
-    layouts: Sequence[str] = (),
-    sizes: Sequence[str] = (),
-    thresholds: str = "",
-    sample: str = "",
+    section: Section, layouts: Sequence[str] = (), sizes: Sequence[str] = (), thresholds: str = "", sample: str = ""
 ) -> SaturationStudy:
-    """Judge and measure a campaign's saturation.
-
-    `layouts` and `sizes` are one for each of the study's curves (empty: the study's); `thresholds` as of
-    `parse_thresholds`, `sample` as of `inspect_sample`.
-    """
+    """Judge and measure saturation; layouts and sizes are one for each of the study's curves (empty: its own)."""
     levels, testbed = parse_thresholds(thresholds), section.provenance.testbed
     nominal = [parse_size(size) if size else None for size in sizes]
     chosen = choose_studies(section.samples, studies_of(section.study), layouts, nominal)

@@ -1,5 +1,7 @@
 """What a notebook starts with: its campaign's tables, published numbers, and where figures and tables go."""
 
+import ast
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,18 +14,18 @@ import pandas as pd
 from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.saturation.timeline import JUDGED_METRICS
 from glusterlab.analysis.select import same_size
-from glusterlab.errors import DataError
+from glusterlab.errors import DataError, UsageError
 from glusterlab.figures.names import PAGE, PICTURES, OutputName
 from glusterlab.figures.save import parse_formats, save, show, write_caption
 from glusterlab.figures.tables import ORIGIN, SavedTable, Table, to_csv
 from glusterlab.plots.style import DIGEST_LENGTH, UNCHECKED, Frame, Provenance, house_style
 from glusterlab.sections.baseline import Baseline
-from glusterlab.sections.parameters import refuse_unknown_parameters
 from glusterlab.spec import published
 from glusterlab.spec.campaign import Campaign
 from glusterlab.spec.claims import FILE as CLAIMS
 from glusterlab.spec.claims import Claims, load_claims, no_claims
 from glusterlab.spec.cluster import Backing, Cluster, Hardware
+from glusterlab.spec.fields import suggest
 from glusterlab.spec.studies import FILE as STUDY
 from glusterlab.spec.studies import Study, load_study, no_study, project_root, study_folder
 from glusterlab.spec.yaml import load_campaign, load_cluster
@@ -52,25 +54,20 @@ class NotMeasured:
 
 @dataclass(frozen=True)
 class Section:
-    """One notebook on one campaign.
-
-    `published` are the numbers that the study states, `published_folder` is ``raw/published/<study>``; `folder` and
-    `formats` say where figures go. `cluster` is None where an import does not know it, `baseline` lies beside the
-    campaign. `base` is the project's folder, `raw` the campaign's.
-    """
+    """One notebook on one campaign."""
 
     tables: Tables
-    published: pd.DataFrame
-    cluster: Cluster | None
+    published: pd.DataFrame  # numbers that the study states
+    cluster: Cluster | None  # None where an import does not know it
     provenance: Provenance
-    folder: Path
+    folder: Path  # where figures go
     formats: tuple[str, ...]
-    baseline: Baseline | None = None
-    base: Path = Path()
-    published_folder: Path = Path()
+    baseline: Baseline | None = None  # beside the campaign
+    base: Path = Path()  # the project's folder
+    published_folder: Path = Path()  # ``raw/published/<study>``
     study: Study = field(default_factory=no_study)
     campaign: Campaign | None = None
-    raw: Path = Path()
+    raw: Path = Path()  # the campaign's folder
     releases: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Name and digest of the campaigns that rows of other releases come from, by their labels."""
 
@@ -82,7 +79,6 @@ class Section:
 
     @property
     def samples(self) -> pd.DataFrame:
-        """The samples table, of every status."""
         return self.tables.samples
 
     def telemetry_of(self, samples: pd.DataFrame) -> pd.DataFrame:
@@ -194,10 +190,7 @@ class Section:
         return f"The baseline {self.baseline.name} has no valid sample of it."
 
     def limits(self, samples: pd.DataFrame) -> dict[str, Limits]:
-        """What the hardware under each cell (``cell_id``) can do per host, on the scale that was measured.
-
-        As a baseline of the same cluster measured it, else as cluster.yaml states it; nothing without a cluster.
-        """
+        """What the hardware under each cell can do per host on its scale, by a baseline, else by cluster.yaml."""
         if self.cluster is None:
             return {}
         found: dict[str, Limits] = {}
@@ -234,6 +227,34 @@ def stated_limits(hardware: Hardware, backing: Backing, scale: float) -> Limits:
     )
 
 
+class UnknownParameterError(UsageError):
+    """A notebook was given what it does not have; shown without the way through the library that found it."""
+
+    def _render_traceback_(self) -> list[str]:  # IPython's name
+        return [str(self)]
+
+
+def refuse_unknown_parameters() -> None:
+    """Refuse a parameter that this notebook does not have: papermill logs a warning, and runs on the defaults."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    cells: list[str] = [] if shell is None else shell.user_ns.get("In", [])
+    for number, cell in enumerate(cells):
+        # how the cell begins that papermill puts after the one tagged ``parameters``
+        if cell.startswith("# Parameters\n"):
+            there = [name for before in cells[:number] for name in _assigned(before)]
+            for name in _assigned(cell):
+                if name not in there:
+                    raise UnknownParameterError(f"this notebook has no parameter {name!r}{suggest(name, there)}")
+
+
+def _assigned(source: str) -> list[str]:
+    try:
+        nodes = ast.walk(ast.parse(source))
+    except SyntaxError:
+        return []
+    return [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+
+
 def _base(campaign: str) -> Path:
     """The folder that relative paths start from: the current one where the campaign is there, else the project's."""
     here = Path.cwd()
@@ -257,10 +278,9 @@ def open_section(
 ) -> Section:
     """Load what a notebook needs; raises DataError where there is no campaign.
 
-    ``campaign`` is its folder: a relative path is looked for in the current directory, then in the project.
-    ``figures`` is relative to where the campaign was found (empty: ``figures/<campaign>``), ``formats`` any of svg,
-    png, csv, comma-separated. ``study``: of published numbers (empty: the one that the campaign names). ``reads``: the
-    tools whose samples the section holds, comma-separated; ``*`` all, ``none`` none.
+    ``campaign`` is its folder, from the current directory or the project; ``figures`` a folder from there (empty:
+    ``figures/<campaign>``); ``study`` that of published numbers (empty: the campaign's). ``formats`` and ``reads``, the
+    tools whose samples the section holds (``*`` all, ``none`` none), are comma-separated.
     """
     refuse_unknown_parameters()
     tools = parse_reads(reads)

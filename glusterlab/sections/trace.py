@@ -1,8 +1,7 @@
 """From a number in a figure's CSV back to samples, raw files and lines, with the arithmetic in between.
 
-A row says which samples it is of, by ``cell_id``, ``samples`` and ``quantity``, or by columns that are named like them,
-such as ``samples_other`` and ``slow_cell``. Their raw files are read again, and what `summarise` makes of them is held
-against the row.
+A row's samples stand in ``cell_id``, ``samples`` and ``quantity``, or in columns such as ``samples_other`` and
+``slow_cell``. Their raw files are read again, and what `summarise` makes of them is held against the row.
 """
 
 import json
@@ -43,11 +42,9 @@ from glusterlab.tools.records import WHOLE
 
 Row = Mapping[str, str]
 
-TOLERANCE = 1e-6
-"""Relative difference up to which numbers agree: a CSV keeps nine digits, and some follow from what has nine."""
+TOLERANCE = 1e-6  # relative difference of numbers that agree: a CSV keeps nine digits, some follow from such
 
-DIVISORS = {"_per_disk": "disks", "_per_server": "servers"}
-"""Ends of ``quantity``, and the column of the samples table by which its values are divided."""
+DIVISORS = {"_per_disk": "disks", "_per_server": "servers"}  # ends of ``quantity``, and what values are divided by
 
 _ENDS = ("mean", "low", "high")
 _HOW = {
@@ -64,8 +61,7 @@ _HOW = {
     **{f"full_size_{end}": "{end} x scale {scale:g}" for end in _ENDS},
     **{f"share{end}": "/ limit {limit:.9g}, which is not computed here" for end in ("", "_low", "_high")},
     "peak": "mean over the samples of the busiest seconds of a host",
-}
-"""Columns that are computed again, and how."""
+}  # columns that are computed again, and how
 
 _PRINTED = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _WINDOW = ("start_s", "end_s", "part_start_s", "part_end_s", "elapsed_s")
@@ -115,10 +111,7 @@ class _Group(NamedTuple):
 
 
 def trace(figure: Path, wanted: Sequence[str], raw: Path) -> Trace:
-    """Trace one row of a CSV file, by its number from 1 or by values ``column=value``; campaigns are below `raw`.
-
-    UsageError where there is no such row, DataError where its campaign is not what it was made of.
-    """
+    """Trace a row of a CSV file, by its number or ``column=value``; UsageError without it, DataError if stale."""
     rows = read_rows(figure)
     number = _choose(figure, rows, wanted)
     row = rows[number - 1]
@@ -156,7 +149,6 @@ def read_rows(figure: Path) -> list[dict[str, str]]:
 
 
 def _choose(figure: Path, rows: Sequence[Row], wanted: Sequence[str]) -> int:
-    """The number of the row that is meant."""
     found = list(range(1, len(rows) + 1))
     if len(wanted) == 1 and wanted[0].isdecimal() and int(wanted[0]) in found:
         return int(wanted[0])
@@ -184,7 +176,6 @@ def _same(stated: str, value: str) -> bool:
 
 
 def _groups(row: Row) -> list[_Group]:
-    """The cells that a row names."""
     origins = list(zip(row["campaign"].split(";"), row["digest"].split(";"), strict=False))
     found = []
     for name, text in row.items():

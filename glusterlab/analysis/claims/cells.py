@@ -1,7 +1,4 @@
-"""Which measured cells a claim compares, and the ratio of them with its 95 % interval.
-
-Every value is per disk and times the scale: what a pool of full size would yield for each of its disks.
-"""
+"""The cells that a claim compares, per disk and times the scale, and their ratio with its 95 % interval."""
 
 import itertools
 import math
@@ -35,39 +32,31 @@ from glusterlab.units import format_size
 _AXES = tuple(Cells.model_fields)
 _OTHER_NAMES = {"record_size": "record_size_bytes", "runtime": "runtime_s", "release": "gluster_version"}
 _COLUMNS = {name: _OTHER_NAMES.get(name, name) for name in _AXES if name not in ("layout", "size")}
-"""Columns of selectors that match what is equal."""
 _UNLESS_SAID: dict[str, tuple[Any, ...]] = {"access": ("native",), "hot": ("",), "mounts": (1,), "caches": ("cold",)}
 _TEXT = ("type", "geometry", "kind", "server_model", "access", "tool", "operation", "status")
 
-LENGTH_FACTOR = 2.0
-"""Sides are compared where the lengths of their files differ by no more than this factor, within `SIZE_TOLERANCE`."""
+LENGTH_FACTOR = 2.0  # by which lengths of files may differ, within `SIZE_TOLERANCE`, for sides to be compared
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The cell that stands for one side of a comparison: above it multiplies the ratio, else it divides it.
+    """The cell that stands for one side of a comparison."""
 
-    ``contenders`` counts the worker counts with a sample no lower than the lowest of this one. Where more workers were
-    still faster (``rising``), ``values`` (per sample, per disk, times the scale, in ``unit``) is a lower bound.
-    ``length``: by how much files are longer than the scale asks; 1 where the model keeps their size. ``cell`` has what
-    the samples table says of it.
-    """
-
-    above: bool
+    above: bool  # it multiplies the ratio, else it divides it
     cell_id: str
     campaign: str
     label: str
     nominal_file_size_bytes: int
     workers: int
-    contenders: int
-    rising: bool
-    length: float
+    contenders: int  # worker counts with a sample no lower than the lowest of this one
+    rising: bool  # more workers were still faster: ``values`` are a lower bound
+    length: float  # by how much files are longer than the scale asks; 1 where the model keeps their size
     files_per_worker: int
     scale: float
     unit: str
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # per sample, per disk, times the scale, in ``unit``
     samples: str
-    cell: Mapping[str, Any]
+    cell: Mapping[str, Any]  # what the samples table says of it
 
 
 _NOTHING = Estimate(math.nan, math.nan, math.nan, 0, INSUFFICIENT)
@@ -75,24 +64,18 @@ _NOTHING = Estimate(math.nan, math.nan, math.nan, 0, INSUFFICIENT)
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Cells of a claim against each other, or against the published number.
+    """Cells of a claim against each other or the published number: one of k comparisons, at m worker counts."""
 
-    ``case`` numbers the claim's cases from 0. ``estimate`` is the ratio with its 95 % interval (of a value, measured /
-    published); of k comparisons and m worker counts that may be best, ``corrected`` is at 1 - 0.05 / k (Bonferroni),
-    ``selected`` at 1 - 0.05 / m, ``strict`` at 1 - 0.05 / (k x m). ``missing`` says why no ratio counts, and
-    ``lacks`` the same in a few words; ``limit`` why the cells' scale model cannot tell what the claim states.
-    """
-
-    case: int
+    case: int  # number of the claim's case, from 0
     label: str
     sides: tuple[Side, ...] = ()
-    estimate: Estimate = _NOTHING
-    corrected: Estimate = _NOTHING
-    selected: Estimate = _NOTHING
-    strict: Estimate = _NOTHING
-    missing: str = ""
-    lacks: str = ""
-    limit: str = ""
+    estimate: Estimate = _NOTHING  # the ratio with its 95 % interval; of a value, measured / published
+    corrected: Estimate = _NOTHING  # at 1 - 0.05 / k (Bonferroni)
+    selected: Estimate = _NOTHING  # at 1 - 0.05 / m
+    strict: Estimate = _NOTHING  # at 1 - 0.05 / (k x m)
+    missing: str = ""  # why no ratio counts
+    lacks: str = ""  # the same in a few words
+    limit: str = ""  # why the cells' scale model cannot tell what the claim states
     notes: tuple[str, ...] = ()
 
     @property
@@ -112,10 +95,7 @@ class _NotThereError(Exception):
 
 
 def join_campaigns(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Samples of several campaigns (at least one) as of one; of several ``cell_id`` becomes ``campaign/cell_id``.
-
-    Raises `UsageError` when two campaigns have one name.
-    """
+    """Samples of several campaigns as of one, ``cell_id`` as ``campaign/cell_id``; `UsageError` for two of one name."""
     if len(tables) == 1:
         return tables[0]
     names = [name for table in tables for name in sorted(set(table["campaign"].astype(str)))]
@@ -126,10 +106,7 @@ def join_campaigns(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 class Campaign:
-    """A campaign's samples, ready to be asked for the cells of claims; ``layouts`` and ``servers`` are the study's.
-
-    ``columns``: where quantities are, other than in `QUANTITIES`: another view of the same rates.
-    """
+    """A campaign's samples, to be asked for the cells of a study's claims; ``columns`` has another view of rates."""
 
     def __init__(
         self,
@@ -171,9 +148,7 @@ class Campaign:
             cells.index = cells.index.astype(str)
             points = summarise(rows, self._columns[quantity])
             ids = points["cell_id"].astype(str)
-            columns = [
-                name for name in ("campaign", "servers", "heads", *_COLUMNS.values()) if name in {*cells} - {*points}
-            ]
+            columns = [of for of in ("campaign", "servers", "heads", *_COLUMNS.values()) if of in {*cells} - {*points}]
             points = points.assign(**{name: ids.map(cells[name]) for name in columns}).astype({"campaign": str})
             if by is not None:
                 points = divided(points, points[by], f"_per_{per}")
@@ -184,7 +159,6 @@ class Campaign:
         return self._found[quantity, per]
 
     def comparisons(self, claim: Claim) -> list[Comparison]:
-        """All comparisons of a claim, of cases in the order of its lists."""
         found: list[tuple[int, list[tuple[bool, Cells]]]] = []
         for case, one in enumerate(_each(claim.cells or Cells())):
             if claim.of is None or claim.to is None:
@@ -254,16 +228,12 @@ class Campaign:
         sides = tuple(best_side(rows, measure, unit, above=above) for (above, _), rows in pairs)
         lengths = [side.length for side in sides]
         if max(lengths) > LENGTH_FACTOR * (1 + SIZE_TOLERANCE) * min(lengths):
-            words = [
-                f"{format_size(side.nominal_file_size_bytes)} files were {length_text(side.length)}" for side in sides
-            ]
+            words = [f"{format_size(of.nominal_file_size_bytes)} files were {length_text(of.length)}" for of in sides]
             why = f"{', '.join(dict.fromkeys(words))} as the scale asks, so they do not show what their sizes do"
             raise _NotThereError(why, "files were shortened or lengthened by different factors")
         if claim.against is not None and claim.against.either_way:
             # both ratios the way round in which they are 1 or more
-            turns = [
-                contrast_interval([of.values], [to.values]).centre < 1 for of, to in _pairs(sides) for _ in (of, to)
-            ]
+            turns = [contrast_interval([of.values], [to.values]).centre < 1 for of, to in _pairs(sides) for _ in (0, 1)]
             sides = tuple(replace(side, above=side.above != turn) for side, turn in zip(sides, turns, strict=True))
         return sides, (*notes, *_notes(sides))
 
@@ -357,10 +327,7 @@ def length_text(length: float) -> str:
 
 
 def best_side(rows: pd.DataFrame, measure: Measure, unit: str, *, above: bool) -> Side:
-    """The cell with the best mean of at least one: the highest rate or the lowest time.
-
-    Those with enough samples for an interval go first.
-    """
+    """The cell with the best mean, the highest rate or lowest time; those with samples enough go first."""
     enough = rows[rows["n"] >= MIN_SAMPLES]
     candidates = rows if enough.empty else enough
     sign = 1 if measure.rate else -1
@@ -416,6 +383,4 @@ def model_limit(cells: Sequence[Mapping[str, Any]], quantity: str) -> str:
     for form, columns in differ:
         if len({tuple(str(cell.get(name, False)) for name in columns) for cell in cells}) > 1:
             forms.add(form)
-    return next(
-        (limit.why for limit in model_limits() if any(limit.holds(each, forms, quantity) for each in cells)), ""
-    )
+    return next((of.why for of in model_limits() if any(of.holds(each, forms, quantity) for each in cells)), "")

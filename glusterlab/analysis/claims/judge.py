@@ -1,7 +1,4 @@
-"""Published against measured: each claim of a study gets its verdict from a campaign's samples.
-
-`glusterlab.analysis.claims.verdicts` has the rule of one ratio, `glusterlab.analysis.claims.cells` finds the cells.
-"""
+"""Published against measured: each claim of a study gets its verdict from a campaign's samples."""
 
 import math
 from collections import Counter
@@ -20,10 +17,8 @@ from glusterlab.stats import INSUFFICIENT, LEVEL, TWO_GROUPS, Estimate, two_grou
 from glusterlab.tools.records import WHOLE
 
 ClaimClass = Literal["ratio", "ordering", "absolute", "absolute on a scale model", "arithmetic", "fact"]
-CLASSES: tuple[ClaimClass, ...] = get_args(ClaimClass)
-"""What is compared; no benchmark measures facts."""
-EVIDENCE: tuple[ClaimClass, ...] = CLASSES[:4]
-"""What campaigns tell. Arithmetic is a document's own numbers against each other, and no campaign changes it."""
+CLASSES: tuple[ClaimClass, ...] = get_args(ClaimClass)  # what is compared; no benchmark measures facts
+EVIDENCE: tuple[ClaimClass, ...] = CLASSES[:4]  # what campaigns tell: none changes a document's arithmetic
 
 _LOWER_BOUND = "still rising at the most workers: a lower bound"
 
@@ -32,43 +27,32 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a campaign says of one claim.
-
-    ``reason``: why not measured, or why the model cannot tell, in a few words that many claims share; ``measured``: the
-    ratio that decides, with its interval of confidence ``level``; of a value in the published unit, as is ``band``,
-    what the claim allows; of arithmetic the number alone; ``decisive``: number of the comparison that `measured` is of;
-    ``repeats``: samples per side that would decide it, where that is known; ``evidence``: the measured ratio that
-    decides, by its cells, or the curves whose telemetry does: claims with one and the same are one finding;
-    ``other``: the same claim by rates over the whole time, where these are known and decide it.
-    """
+    """What a campaign says of one claim."""
 
     claim: Claim
     verdict: Verdict
     why: str
     claim_class: ClaimClass
-    measured: Estimate
-    band: Band | None = None
+    measured: Estimate  # the ratio that decides; of a value in the published unit, of arithmetic the number alone
+    band: Band | None = None  # what the claim allows, in the same unit
     comparisons: tuple[Comparison, ...] = ()
-    decisive: int | None = None
-    reason: str = ""
-    level: float = LEVEL
-    repeats: int | None = None
-    evidence: str = ""
-    other: "Judgement | None" = None
+    decisive: int | None = None  # number of the comparison that `measured` is of
+    reason: str = ""  # why not measured, or why the model cannot tell, in a few words that many claims share
+    level: float = LEVEL  # confidence level of the interval
+    repeats: int | None = None  # samples per side that would decide it, where that is known
+    evidence: str = ""  # cells of the ratio, or curves of the telemetry, that decide: with the same, one finding
+    other: "Judgement | None" = None  # the same by rates over the whole time, where these are known and decide it
 
 
 @dataclass(frozen=True, slots=True)
 class TelemetryVerdict:
-    """A verdict that the samples table cannot give.
-
-    ``reason``: why more than ``n`` samples would not decide it; ``evidence``: the curves that it is of.
-    """
+    """A verdict that the samples table cannot give."""
 
     verdict: Verdict
     why: str
     n: int
-    reason: str = ""
-    evidence: str = ""
+    reason: str = ""  # why more than ``n`` samples would not decide it
+    evidence: str = ""  # the curves that it is of
 
 
 _NOTHING = Estimate(math.nan, math.nan, math.nan, 0, "")
@@ -80,10 +64,7 @@ def judge(
     by_telemetry: Mapping[str, TelemetryVerdict] | None = None,
     columns: Mapping[Quantity, str] | None = None,
 ) -> list[Judgement]:
-    """The verdict of each claim on a campaign, in their order; some are decided by telemetry, by the claim's id.
-
-    ``columns``: where the samples table has quantities, to judge by another view of them.
-    """
+    """The verdict of each claim on a campaign, in their order; ``columns`` has quantities by another view of rates."""
     campaign = Campaign(samples, claims.layouts, claims.servers, columns)
     # what a table of samples cannot show is not met
     met = {"nfs"} if samples["access"].astype(str).str.startswith("nfs").any() else set()
@@ -118,10 +99,7 @@ def judge_both_views(
 
 
 def across_views(judged: Sequence[Judgement], others: Sequence[Judgement], views: tuple[str, str]) -> list[Judgement]:
-    """What `judge` says by one view of rates, but where another view gives another verdict: it depends on counting.
-
-    ``views`` names both. A verdict that one of the views cannot give leaves the other's.
-    """
+    """What `judge` says by one view of rates; where another one gives another verdict, it depends on counting."""
     found = []
     for one, other in zip(judged, others, strict=True):
         open_ = {"not measured", "model cannot tell"}
@@ -129,12 +107,11 @@ def across_views(judged: Sequence[Judgement], others: Sequence[Judgement], views
             one = replace(one, other=other)
         # samples in two groups have no ratio
         unknown = math.isnan(one.measured.centre + other.measured.centre)
-        if one.verdict == other.verdict or unknown or {one.verdict, other.verdict} & open_:
-            found.append(one)
-            continue
-        both = zip(views, (one, other), strict=True)
-        why = "; ".join(f"{view}: {each.verdict} ({each.measured.centre:.3g})" for view, each in both)
-        found.append(replace(one, verdict="depends on counting", why=why, repeats=None))
+        if one.verdict != other.verdict and not unknown and not {one.verdict, other.verdict} & open_:
+            both = zip(views, (one, other), strict=True)
+            why = "; ".join(f"{view}: {each.verdict} ({each.measured.centre:.3g})" for view, each in both)
+            one = replace(one, verdict="depends on counting", why=why, repeats=None)
+        found.append(one)
     return found
 
 
@@ -147,7 +124,7 @@ def _class_of(claim: Claim, scaled: bool) -> ClaimClass:
 def _judge(claim: Claim, found: tuple[Comparison, ...], scaled: bool) -> Judgement:
     band = band_of(claim)
     scales = {side.scale for comparison in found for side in comparison.sides}
-    claim_class = _class_of(claim, scales != {1.0} if scales else scaled)
+    named = _class_of(claim, scales != {1.0} if scales else scaled)
     verdict, why = combine(claim, found)
     decisive, estimate, level = _decisive(claim, band, found, verdict)
     reason, repeats = "", None
@@ -158,20 +135,15 @@ def _judge(claim: Claim, found: tuple[Comparison, ...], scaled: bool) -> Judgeme
     if decisive is not None and verdict != "not measured":
         why = "; ".join((why, *found[decisive].notes))
         if verdict in ("insufficient n", "compatible"):
-            repeats = _repeats(band, found[decisive], _spread(claim, found))
+            # among how many comparisons the largest is sought
+            among = len(found) if claim.quantifier == "largest" else 1
+            repeats = _repeats(band, found[decisive], among)
     unit = claim.published.value if claim.kind == "value" and isinstance(claim.published.value, float) else 1.0
     low, centre, high = (end * unit for end in (estimate.low, estimate.centre, estimate.high))
     measured = replace(estimate, centre=centre, low=low, high=high)
     allowed = Band(band.low * unit, band.high * unit, band.directed, band.anchor * unit)
     evidence = "" if decisive is None or verdict == "not measured" else found[decisive].cells
-    return Judgement(
-        claim, verdict, why, claim_class, measured, allowed, found, decisive, reason, level, repeats, evidence
-    )
-
-
-def _spread(claim: Claim, found: Sequence[Comparison]) -> int:
-    """Among how many comparisons the largest is sought."""
-    return len(found) if claim.quantifier == "largest" else 1
+    return Judgement(claim, verdict, why, named, measured, allowed, found, decisive, reason, level, repeats, evidence)
 
 
 def _repeats(band: Band, comparison: Comparison, among: int) -> int | None:
@@ -199,7 +171,6 @@ def _decide(claim: Claim, comparison: Comparison) -> tuple[Verdict, str]:
 
 
 def _cases(found: Sequence[Comparison], members: Iterable[int]) -> list[list[int]]:
-    """Numbers of comparisons by their cases."""
     return [list(case) for _, case in groupby(members, key=lambda n: found[n].case)]
 
 

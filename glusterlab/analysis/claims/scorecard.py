@@ -19,12 +19,10 @@ def _ratio(judgement: Judgement, end: str) -> float:
 
 
 def _whole(judgement: Judgement, end: str) -> float:
-    """The ratio of rates over the whole time."""
     return math.nan if judgement.other is None else _ratio(judgement.other, end)
 
 
 def _band(judgement: Judgement) -> Band:
-    """What is allowed, as ratios."""
     return Band(math.nan, math.nan, directed=False) if judgement.band is None else band_of(judgement.claim)
 
 
@@ -34,59 +32,48 @@ def _cells(judgement: Judgement) -> str:
     return ";".join(side.cell_id for side in judgement.comparisons[judgement.decisive].sides)
 
 
-COLUMNS: Mapping[str, tuple[str, str, Callable[[Judgement], object]]] = {
-    "id": ("str", "of the claim", lambda of: of.claim.id),
-    "chapter": ("str", "of the study", lambda of: of.claim.chapter),
-    "section": ("str", "chapter and section", lambda of: of.claim.section),
-    "figure": ("str", "figures and tables that the sentence names", lambda of: " ".join(of.claim.figure)),
-    "kind": ("str", "what is stated: `glusterlab.spec.claims.Kind`", lambda of: of.claim.kind),
-    "class": ("str", "what is compared: `glusterlab.analysis.claims.judge.CLASSES`", lambda of: of.claim_class),
-    "says": ("str", "the claim in this project's words", lambda of: of.claim.paraphrase),
-    "published": ("str", "what the study states, in numbers", lambda of: published_text(of.claim)),
-    "words": ("str", "the study's own words for the size", lambda of: of.claim.published.words),
-    "measured": ("float64", "in `unit`; NaN where nothing was compared", lambda of: of.measured.centre),
-    "low": ("float64", "lower end of its interval; NaN where there is none", lambda of: of.measured.low),
-    "high": ("float64", "upper end", lambda of: of.measured.high),
-    "level": ("float64", "of the interval: 0.95, and more for the largest of several ratios", lambda of: of.level),
-    "unit": ("str", "of the three; empty for a ratio", lambda of: of.claim.unit),
-    "n": ("int64", "samples on the side with fewest of them; 0 where nothing was compared", lambda of: of.measured.n),
-    "comparisons": ("int64", "how many the claim makes", lambda of: len(of.comparisons)),
-    "verdict": ("str", "`glusterlab.analysis.claims.verdicts.VERDICTS`", lambda of: of.verdict),
-    "why": ("str", "of the verdict", lambda of: of.why),
-    "reason": ("str", "why nothing can tell it, in words that many claims share; else empty", lambda of: of.reason),
-    "repeats": (
-        "float64",
-        "samples per side that would decide it; NaN where decided or not known",
-        lambda of: of.repeats,
-    ),
-    "ratio": ("float64", "measured; of a value, measured / published", lambda of: _ratio(of, "centre")),
-    "ratio_low": ("float64", "lower end of its interval, of that level", lambda of: _ratio(of, "low")),
-    "ratio_high": ("float64", "upper end", lambda of: _ratio(of, "high")),
-    "ratio_whole": ("float64", "over the whole time; NaN where not known", lambda of: _whole(of, "centre")),
-    "ratio_whole_low": ("float64", "lower end of its interval", lambda of: _whole(of, "low")),
-    "ratio_whole_high": ("float64", "upper end", lambda of: _whole(of, "high")),
-    "verdict_whole": (
-        "str",
-        "over the whole time; empty where not known",
-        lambda of: of.other.verdict if of.other else "",
-    ),
-    "ratio_published": ("float64", "NaN where only an order is stated", lambda of: _band(of).anchor),
-    "band_low": ("float64", "lower end of what the claim allows, as a ratio", lambda of: _band(of).low),
-    "band_high": ("float64", "upper end; infinite where it has none", lambda of: _band(of).high),
-    "cells": ("str", "ids of the cells behind `measured`, separated by ;", _cells),
-    "evidence": ("str", "what was measured: claims with one and the same are one finding", lambda of: of.evidence),
-}
-"""Columns of the scorecard: pandas dtype, meaning, and what they hold of a judgement."""
+COLUMNS: Mapping[str, tuple[str, Callable[[Judgement], object]]] = {
+    "id": ("str", lambda of: of.claim.id),  # of the claim
+    "chapter": ("str", lambda of: of.claim.chapter),  # of the study
+    "section": ("str", lambda of: of.claim.section),  # chapter and section
+    "figure": ("str", lambda of: " ".join(of.claim.figure)),  # figures and tables that the sentence names
+    "kind": ("str", lambda of: of.claim.kind),  # what is stated: `glusterlab.spec.claims.Kind`
+    "class": ("str", lambda of: of.claim_class),  # what is compared: `glusterlab.analysis.claims.judge.CLASSES`
+    "says": ("str", lambda of: of.claim.paraphrase),  # the claim in this project's words
+    "published": ("str", lambda of: published_text(of.claim)),  # what the study states, in numbers
+    "words": ("str", lambda of: of.claim.published.words),  # the study's own words for the size
+    "measured": ("float64", lambda of: of.measured.centre),  # in `unit`; NaN where nothing was compared
+    "low": ("float64", lambda of: of.measured.low),  # lower end of its interval; NaN where there is none
+    "high": ("float64", lambda of: of.measured.high),  # upper end
+    "level": ("float64", lambda of: of.level),  # of the interval: 0.95, and more for the largest of several ratios
+    "unit": ("str", lambda of: of.claim.unit),  # of the three; empty for a ratio
+    "n": ("int64", lambda of: of.measured.n),  # samples on the side with fewest of them; 0 where nothing was compared
+    "comparisons": ("int64", lambda of: len(of.comparisons)),  # how many the claim makes
+    "verdict": ("str", lambda of: of.verdict),  # `glusterlab.analysis.claims.verdicts.VERDICTS`
+    "why": ("str", lambda of: of.why),  # of the verdict
+    "reason": ("str", lambda of: of.reason),  # why nothing can tell it, in words that many claims share; else empty
+    "repeats": ("float64", lambda of: of.repeats),  # samples per side that would decide it; NaN: decided, or not known
+    "ratio": ("float64", lambda of: _ratio(of, "centre")),  # measured; of a value, measured / published
+    "ratio_low": ("float64", lambda of: _ratio(of, "low")),  # lower end of its interval, of that level
+    "ratio_high": ("float64", lambda of: _ratio(of, "high")),  # upper end
+    "ratio_whole": ("float64", lambda of: _whole(of, "centre")),  # over the whole time; NaN where not known
+    "ratio_whole_low": ("float64", lambda of: _whole(of, "low")),  # lower end of its interval
+    "ratio_whole_high": ("float64", lambda of: _whole(of, "high")),  # upper end
+    "verdict_whole": ("str", lambda of: of.other.verdict if of.other else ""),  # over the whole time, where known
+    "ratio_published": ("float64", lambda of: _band(of).anchor),  # NaN where only an order is stated
+    "band_low": ("float64", lambda of: _band(of).low),  # lower end of what the claim allows, as a ratio
+    "band_high": ("float64", lambda of: _band(of).high),  # upper end; infinite where it has none
+    "cells": ("str", _cells),  # ids of the cells behind `measured`, separated by ;
+    "evidence": ("str", lambda of: of.evidence),  # what was measured: claims with one and the same are one finding
+}  # pandas dtype, and what they hold of a judgement
 
 
 def scorecard(claims: Claims, judgements: Sequence[Judgement]) -> pd.DataFrame:
     """One row per claim: `COLUMNS`, and ``contradicts``, the ids of claims that contradict it, separated by blanks."""
     others = contradictions_of(claims)
-    table = pd.DataFrame(
-        {name: pd.Series([get(each) for each in judgements], dtype=dtype) for name, (dtype, _, get) in COLUMNS.items()}
-    )
+    columns = {name: pd.Series([get(of) for of in judgements], dtype=dtype) for name, (dtype, get) in COLUMNS.items()}
     contradicts = [" ".join(others.get(each.claim.id, ())) for each in judgements]
-    return table.assign(contradicts=pd.Series(contradicts, dtype="str"))
+    return pd.DataFrame(columns | {"contradicts": pd.Series(contradicts, dtype="str")})
 
 
 def contradictions_of(claims: Claims) -> dict[str, tuple[str, ...]]:
@@ -136,11 +123,7 @@ def repeats_text(row: pd.Series) -> str:
 
 
 def totals(table: pd.DataFrame) -> pd.DataFrame:
-    """How many claims of each class have each verdict, and how many independent measured ratios are behind them.
-
-    A column per verdict and ``all``, and ``of``: claims, or measured ratios (`COLUMNS`: ``evidence``), of which one may
-    decide several claims. ``evidence`` is what campaigns tell; arithmetic and facts stand below it and not in it.
-    """
+    """Claims of each class by verdict, and the independent measured ratios behind them; ``evidence`` without facts."""
     classes = table["class"].astype(str)
     groups = [(str(name), table[classes == name]) for name in CLASSES if (classes == name).any()]
     place = sum(name in EVIDENCE for name, _ in groups)

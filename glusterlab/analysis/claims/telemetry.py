@@ -1,7 +1,6 @@
 """What a campaign's telemetry says of a study's statements on what saturates.
 
-*Yes* or *no* only where enough samples tell it: `MIN_SAMPLES` repeats, of which more than half agree, or an interval
-that leaves no other reading. Else it is `OPEN`.
+*Yes* or *no* only of `MIN_SAMPLES` repeats, most of them of one mind, or an interval without other reading; else `OPEN`
 """
 
 import math
@@ -24,11 +23,9 @@ from glusterlab.spec.claims import NEEDS, Claim, Claims, TelemetryRule
 from glusterlab.spec.models import model_limits
 from glusterlab.stats import MIN_SAMPLES, TWO_GROUPS, Estimate
 
-OPEN: Final = "inconclusive"
-"""The answer where samples are too few, or limits do not compare."""
+OPEN: Final = "inconclusive"  # the answer where samples are too few, or limits do not compare
 
-FEW = 1.0
-"""Processes that wait for I/O on a server, on average, below which they are few: a choice of this project."""
+FEW = 1.0  # processes that wait for I/O on a server, on average, below which they are few: a choice of this project
 
 _CPU = "cpu_busy_fraction"
 _UNLIKE = "the hosts' limits do not compare with {}'s"
@@ -45,24 +42,18 @@ def _answer(measured: str, n: int, holds: bool | None = None, reason: str = "") 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What statements are held against.
+    """What statements are held against."""
 
-    ``studies``: by slug; ``binding``: from `glusterlab.analysis.saturation.summary.binding_by_cell`; ``subsystems``: of
-    `glusterlab.analysis.saturation.verdict.Judgement`; ``testbed``: all hosts share one machine; ``called``: the study.
-    """
-
-    studies: Mapping[str, Measured]
-    binding: pd.DataFrame
-    subsystems: pd.DataFrame
-    testbed: bool
+    studies: Mapping[str, Measured]  # by slug
+    binding: pd.DataFrame  # from `glusterlab.analysis.saturation.summary.binding_by_cell`
+    subsystems: pd.DataFrame  # of `glusterlab.analysis.saturation.verdict.Judgement`
+    testbed: bool  # all hosts share one machine
     called: str = "the study"
 
     def limit(self, rule: TelemetryRule) -> tuple[str, tuple[str, ...]]:
         """Why the scale model of a rule's cells cannot tell what it asks, and the subsystems of which it never can."""
         rows = [self.studies[name].chosen.rows for name in (rule.curves, rule.than) if name is not None]
-        cells = [
-            row for table in rows if "scale" in table for row in _directed(table, rule.direction).to_dict("records")
-        ]
+        cells = [row for of in rows if "scale" in of for row in _directed(of, rule.direction).to_dict("records")]
         unique = {str(row["cell_id"]): {str(name): of for name, of in row.items()} for row in cells}.values()
         found = [limit for limit in model_limits() if any(limit.holds(cell, {"saturation"}) for cell in unique)]
         mute = tuple(name for limit in found for name in limit.subsystems)
@@ -71,12 +62,10 @@ class Evidence:
         return why, mute
 
     def verdicts(self, study: str, direction: str = "") -> pd.DataFrame:
-        """The verdicts of a study's cells, by workers."""
         cells = set(self.studies[study].throughput["cell_id"].astype(str))
         return _by_workers(self.binding[self.binding["cell_id"].astype(str).isin(cells)], direction)
 
     def means(self, study: str, quantity: str, direction: str, role: str = "server") -> pd.DataFrame:
-        """A quantity of a role over the workers."""
         table = self.studies[study].subsystems
         rows = table[(table["quantity"].astype(str) == quantity) & (table["role"].astype(str) == role)]
         return _by_workers(rows, direction)
@@ -162,11 +151,9 @@ def _is_free(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
 
 
 def _where(rows: pd.DataFrame) -> str:
-    """Cells in which something was full, in words."""
     pairs = zip(rows["state"].astype(str), rows["binding"].astype(str), strict=True)
-    groups = rows.assign(what=[short_verdict(*pair) for pair in pairs]).groupby(
-        ["what", "operation"], sort=False, observed=True
-    )
+    named = rows.assign(what=[short_verdict(*pair) for pair in pairs])
+    groups = named.groupby(["what", "operation"], sort=False, observed=True)
     return "; ".join(
         f"{what} full in {operation} at {', '.join(map(str, workers))} workers"
         for (what, operation), workers in groups["workers"]
@@ -310,10 +297,7 @@ def telemetry_statements(claims: Claims, evidence: Evidence) -> pd.DataFrame:
 
 
 def telemetry_verdicts(claims: Claims, evidence: Evidence) -> dict[str, TelemetryVerdict]:
-    """The same as verdicts of the scorecard, by the claim's id: yes is reproduced, no is contradicted.
-
-    More repeats could decide the rest, or else it is "not measured", as where there is no telemetry of it.
-    """
+    """The same as verdicts of the scorecard, by the claim's id: yes is reproduced, no is contradicted."""
     return {claim.id: found for claim, found in _answered(claims, evidence)}
 
 

@@ -34,54 +34,38 @@ Verdict = Literal[
     "model cannot tell",
     "not measured",
 ]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-"""All verdicts, in the order in which they are listed."""
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # all verdicts, in the order in which they are listed
 
-TOLERANCE = 1.10
-"""Factor up to which a number counts as the published one, and two things as the same."""
-WIDE_TOLERANCE = 1.25
-"""The same for "about" and "similar"."""
-SLIGHT = 1.15
-"""Where "slight" ends and "notable" begins."""
-LARGE = 1.5
-"""From which "by far" begins."""
-RESOLUTION = 1.25
-"""Widest factor from centre to end of an interval that still tells something."""
+TOLERANCE = 1.10  # factor up to which a number counts as the published one, and two things as the same
+WIDE_TOLERANCE = 1.25  # the same for "about" and "similar"
+SLIGHT = 1.15  # where "slight" ends and "notable" begins, a study's word for 18 %
+LARGE = 1.5  # from which "by far" begins, a study's words for 67 %
+RESOLUTION = 1.25  # widest factor from centre to end of an interval that still tells something
 
 _NOT_STRICT = "but not at the level that several comparisons or worker counts ask for"
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The ratios that a claim allows; ``high`` may be infinite, ``anchor`` (the published one) NaN.
-
-    ``directed``: the claim says that the ratio is above 1.
-    """
+    """The ratios that a claim allows."""
 
     low: float
-    high: float
-    directed: bool
-    anchor: float = math.nan
+    high: float  # may be infinite
+    directed: bool  # the claim says that the ratio is above 1
+    anchor: float = math.nan  # the published ratio
 
     def holds(self, ratio: float) -> bool:
-        """Whether a ratio lies in the band."""
         return self.low <= ratio <= self.high
 
     def apart(self, estimate: Estimate) -> bool:
-        """Whether an interval has no point in common with it."""
         return estimate.high < self.low or estimate.low > self.high
 
     def contains(self, estimate: Estimate) -> bool:
-        """Whether a whole interval lies in it."""
         return self.low <= estimate.low and estimate.high <= self.high
 
 
 def band_of(claim: Claim) -> Band:
-    """The ratios that a claim allows; of a value, of measured / published, around 1.
-
-    "notably" and "far more" are the words that a study uses for 18 % and for 67 %. Raises `ValueError` when the claim
-    compares nothing.
-    """
+    """The ratios that a claim allows (of a value, of measured / published); `ValueError` when it compares nothing."""
     relation, published = claim.published.relation, claim.published.value
     tolerance, wide = claim.tolerance or TOLERANCE, claim.tolerance or WIDE_TOLERANCE
     if claim.kind in ("value", "ratio") and isinstance(published, float):
@@ -115,11 +99,7 @@ def band_of(claim: Claim) -> Band:
 def decide(
     band: Band, estimate: Estimate, strict: Estimate | None = None, selected: Estimate | None = None
 ) -> tuple[Verdict, str]:
-    """Verdict and reason for one ratio, whose interval needs three samples on each side.
-
-    ``strict`` has the interval that contradicts, ``selected`` the one that reproduces, where there are several
-    comparisons or worker counts; by default `estimate`.
-    """
+    """Verdict and reason for a ratio: ``strict`` is the interval that contradicts, ``selected`` that reproduces."""
     against, shows = strict or estimate, selected or estimate
     if estimate.method == TWO_GROUPS:
         return "insufficient n", TWO_GROUPS
@@ -148,10 +128,7 @@ _ALIKE = Band(1 / TOLERANCE, TOLERANCE, directed=False)
 
 
 def repeats_needed(band: Band, centre: float, groups: Sequence[Sequence[float]], level: float) -> int | None:
-    """Samples per side, more than there are, with which an interval around this centre would lie in the band or apart.
-
-    None where no number of repeats that somebody would measure does, because the centre is too near an end.
-    """
+    """Samples per side, more than there are, with which an interval lies in the band or apart; None: too many."""
     ends = [math.log(end) for end in (band.low, band.high) if 0 < end < math.inf]
     have = min(map(len, groups), default=0)
     if have < 2:

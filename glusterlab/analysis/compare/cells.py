@@ -21,23 +21,9 @@ from typing import Any, Final, Literal
 import numpy as np
 import pandas as pd
 
+from glusterlab import stats
 from glusterlab.analysis.compare.rounds import Rounds, find_rounds
 from glusterlab.analysis.select import TRACE, by_operation, trace, valid_samples, with_series
-from glusterlab.stats import (
-    ALPHA,
-    INSUFFICIENT,
-    LEVEL,
-    TWO_GROUPS,
-    Correction,
-    Estimate,
-    Test,
-    can_be_significant,
-    corrected,
-    least_n,
-    least_p,
-    rank_test,
-    two_groups,
-)
 
 Verdict = Literal[
     "faster", "slower", "equivalent within the margin", "undecided", "insufficient n", "model cannot tell"
@@ -49,23 +35,17 @@ EQUIVALENT: Final = "equivalent within the margin"
 UNDECIDED: Final = "undecided"
 BOUND: Final = "model cannot tell"
 
-VERDICTS = (SLOWER, FASTER, EQUIVALENT, UNDECIDED, INSUFFICIENT, BOUND)
-"""In the order in which they are reported."""
+VERDICTS = (SLOWER, FASTER, EQUIVALENT, UNDECIDED, stats.INSUFFICIENT, BOUND)  # in the order in which they are reported
 
-LEAST_SAMPLES = 5
-"""Fewest samples of a side, or fewest rounds, that are compared."""
+LEAST_SAMPLES = 5  # fewest samples of a side, or fewest rounds, that are compared
 
-MARGIN = 0.05
-"""Share by which a ratio may be off 1 and count as equivalent, by default."""
+MARGIN = 0.05  # share by which a ratio may be off 1 and count as equivalent, by default
 
-EQUIVALENCE_LEVEL = 0.9
-"""Level of the interval that has to lie within the margin."""
+EQUIVALENCE_LEVEL = 0.9  # level of the interval that has to lie within the margin
 
-AT_LIMIT = 0.95
-"""Share of the throttle's limit from which a side is bound by it: what a repeat of a throttled disk scatters by."""
+AT_LIMIT = 0.95  # share of the throttle's limit that binds: repeats of a throttled disk scatter by the rest
 
-QUANTITIES = ("streams_held", "files_per_s", "throughput_bytes_per_s", "operations_per_s")
-"""What is compared: the first that both campaigns have. Of all of them more is better."""
+QUANTITIES = ("streams_held", "files_per_s", "throughput_bytes_per_s", "operations_per_s")  # the first that both have
 
 _CELL = [
     *("series", "layout", "type", "geometry", "backing", "kind", "server_model", "access", "tool", "operation"),
@@ -88,8 +68,7 @@ interval, ``low_90`` to ``high_90`` the one for the margin. Where the test could
 is NaN and ``least_n`` says what all such cells of the campaign need; else that is 0. ``samples_...`` and ``values_...``
 are those that count, as in a summary. ``of_throttle``: the share of a scale model's limit that the slower side has."""
 
-UNMATCHED = ["campaign", "cell_id", "cell", "why"]
-"""Columns of the cells that cannot be compared."""
+UNMATCHED = ["campaign", "cell_id", "cell", "why"]  # columns of the cells that cannot be compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +76,10 @@ class Rule:
     """How campaigns are compared: the share by which a ratio may be off 1, and the correction for many cells."""
 
     margin: float = MARGIN
-    correction: Correction = "holm"
+    correction: stats.Correction = "holm"
 
     @property
     def band(self) -> tuple[float, float]:
-        """Ratios that count as equivalent."""
         return 1 / (1 + self.margin), 1 + self.margin
 
 
@@ -117,36 +95,30 @@ class Pair:
 
     @property
     def values(self) -> tuple[Any, Any]:
-        """Of both, in the unit of the quantity."""
         return self.reference[self.quantity].to_numpy(), self.other[self.quantity].to_numpy()
 
     @property
     def apart(self) -> bool:
         """Whether the samples of one campaign lie in two groups."""
-        return any(map(two_groups, self.values))
+        return any(map(stats.two_groups, self.values))
 
     @property
-    def test(self) -> Test:
-        """The rank test that fits."""
+    def test(self) -> stats.Test:
         return "rank-sum" if self.rounds is None else "signed-rank"
 
     @property
     def least_p(self) -> float:
         """The smallest p that so many samples can have; 1 of fewer than `LEAST_SAMPLES`, or of two groups."""
         n, m = len(self.reference), len(self.other)
-        return (
-            1.0
-            if min(n, m) < LEAST_SAMPLES or self.apart
-            else least_p(self.test, n, m if self.rounds is None else None)
-        )
+        return 1.0 if min(n, m) < LEAST_SAMPLES or self.apart else stats.least_p(self.test, n, m)
 
-    def ratio(self, level: float = LEVEL) -> tuple[Estimate, float]:
+    def ratio(self, level: float = stats.LEVEL) -> tuple[stats.Estimate, float]:
         """Other over reference, and the two-sided p of 1."""
         if self.apart:
-            return Estimate(math.nan, math.nan, math.nan, min(map(len, self.values)), TWO_GROUPS), 1.0
-        estimate, p = rank_test(*self.values, paired=self.rounds is not None, level=level)
+            return stats.Estimate(math.nan, math.nan, math.nan, min(map(len, self.values)), stats.TWO_GROUPS), 1.0
+        estimate, p = stats.rank_test(*self.values, paired=self.rounds is not None, level=level)
         if estimate.n < LEAST_SAMPLES:
-            estimate = Estimate(estimate.centre, math.nan, math.nan, estimate.n, INSUFFICIENT)
+            estimate = stats.Estimate(estimate.centre, math.nan, math.nan, estimate.n, stats.INSUFFICIENT)
         return estimate, p
 
 
@@ -162,14 +134,14 @@ def pair_of(reference: pd.DataFrame, other: pd.DataFrame) -> Pair | None:
     return None
 
 
-def verdict_of(ratio: Estimate, tight: Estimate, p_corrected: float, rule: Rule) -> Verdict:
+def verdict_of(ratio: stats.Estimate, tight: stats.Estimate, p_corrected: float, rule: Rule) -> Verdict:
     """What can be said of a cell, by its intervals of `LEVEL` and of `EQUIVALENCE_LEVEL`; p may be NaN."""
     if math.isnan(p_corrected) or not ratio.has_interval:
         return "insufficient n"
     low, high = rule.band
     if low <= tight.low and tight.high <= high:
         return EQUIVALENT
-    if p_corrected < ALPHA and not ratio.low <= 1 <= ratio.high:
+    if p_corrected < stats.ALPHA and not ratio.low <= 1 <= ratio.high:
         return FASTER if ratio.low > 1 else SLOWER
     return UNDECIDED
 
@@ -189,11 +161,7 @@ def cell_names(samples: pd.DataFrame) -> dict[str, str]:
 def compare_cells(
     reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], rule: Rule | None = None, *, name: str = "reference"
 ) -> pd.DataFrame:
-    """Hold campaigns against a reference, cell by cell.
-
-    Takes the samples tables of the reference, which gets `name`, and of the others by the names that they get. Returns
-    the columns `COMPARED`, writes first, then by file size, layout and workers; no rows when no cell is common.
-    """
+    """Hold campaigns, by name, against a reference, cell by cell: columns `COMPARED`; maybe no rows."""
     rule = rule or Rule()
     whole = with_series(pd.concat([reference, *others.values()], ignore_index=True))
     names = cell_names(whole)
@@ -233,11 +201,11 @@ def _tested(pairs: Sequence[Pair], rule: Rule) -> list[dict[str, object]]:
     """Ratio, test and verdict of each cell of one campaign, with the correction over all of them."""
     least = [pair.least_p for pair in pairs]
     ratios = [pair.ratio() for pair in pairs]
-    testable = can_be_significant(least, rule.correction)
-    after = iter(corrected([p for (_, p), can in zip(ratios, testable, strict=True) if can], rule.correction))
+    testable = stats.can_be_significant(least, rule.correction)
+    after = iter(stats.corrected([p for (_, p), can in zip(ratios, testable, strict=True) if can], rule.correction))
     # no number of samples is known that would help where they lie in two groups
     short = [pair.test for pair, can in zip(pairs, testable, strict=True) if not can and not pair.apart]
-    needed = least_n(short, [each for each, can in zip(least, testable, strict=True) if can], rule.correction)
+    needed = stats.least_n(short, [each for each, can in zip(least, testable, strict=True) if can], rule.correction)
     found: list[dict[str, object]] = []
     for pair, (ratio, p), can in zip(pairs, ratios, testable, strict=True):
         tight, _ = pair.ratio(EQUIVALENCE_LEVEL)
@@ -250,11 +218,7 @@ def _tested(pairs: Sequence[Pair], rule: Rule) -> list[dict[str, object]]:
 
 
 def unmatched(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], name: str = "reference") -> pd.DataFrame:
-    """Cells that cannot be compared: only one campaign has them, or has valid samples of them with a value above 0.
-
-    Takes what `compare_cells` takes. Columns `UNMATCHED`; ``campaign`` is the one that lacks the cell, or the other one
-    where both do.
-    """
+    """Cells that cannot be compared: `UNMATCHED`; ``campaign`` lacks the cell, the other one where both do."""
     records = []
     mine = _by_cell(reference)
     for label, samples in others.items():
@@ -281,5 +245,5 @@ def bound_by_model(table: pd.DataFrame, limits: Mapping[str, float]) -> pd.DataF
     sizes = table["file_size_bytes"].astype(float).where(table["quantity"] == "files_per_s", 1.0)
     share = slower * sizes / table["cell_id"].astype(str).map(limits).astype(float)
     share = share.where(table["quantity"] != "operations_per_s")
-    bound = (share >= AT_LIMIT) & (table["verdict"] != INSUFFICIENT)
+    bound = (share >= AT_LIMIT) & (table["verdict"] != stats.INSUFFICIENT)
     return table.assign(of_throttle=share, verdict=table["verdict"].mask(bound, BOUND))

@@ -1,8 +1,7 @@
 """What differs between campaigns besides the release: hosts, tools, cluster, campaign, and the suite itself.
 
-Each difference has a weight: *release* is what is compared; *comes with it* is what the distribution of the hosts
-brings along, and cannot be told from the release; *minor* should not matter; *warning* may be the reason of whatever
-the comparison finds.
+By weight: *release* is compared; *comes with it* is what the hosts' distribution brings along and cannot be told from
+the release; *minor* should not matter; *warning* may be the reason of whatever is found.
 """
 
 from collections import Counter
@@ -17,25 +16,19 @@ from glusterlab.tools.base import Program
 
 Weight = Literal["release", "comes with it", "minor", "warning"]
 
-WEIGHTS: tuple[Weight, ...] = ("warning", "comes with it", "release", "minor")
-"""In the order in which they are shown."""
+WEIGHTS: tuple[Weight, ...] = ("warning", "comes with it", "release", "minor")  # in the order in which they are shown
 
-DIFFERENCES = ["where", "what", "weight"]
-"""Columns of a table of differences, followed by one for each campaign, by its name.
-
-``where``: servers, clients, controller, cluster, campaign or samples."""
+DIFFERENCES = ["where", "what", "weight"]  # followed by a column for each campaign, by its name
 
 NOT_RECORDED = "not recorded"
 
 _MOST_VALUES = 4
-_REVISION = 12
-"""Characters of a commit that tell it from others."""
+_REVISION = 12  # characters of a commit that tell it from others
 
 _FACTS_LEFT_OUT = frozenset(
     {"hostname", "role", "interface", "interface_operstate", "work_dir_free_bytes", "tools", "sysctls", "disks"}
     | {"filesystems"}
-)
-"""Names and states of a host, which change without a reason, and what is looked at for itself."""
+)  # names and states, which change without a reason, and what is looked at for itself
 
 _FACTS: Mapping[str, str] = {
     "os": "operating system",
@@ -59,19 +52,15 @@ _OPERATING_SYSTEM = "operating system"
 
 @dataclass(frozen=True)
 class Conditions:
-    """Under what a campaign was measured: environment.json and the resolved specifications, each empty if not known.
+    """Under what a campaign was measured: environment.json and the resolved specifications, each empty if not known."""
 
-    `name` is its label, `release` the GlusterFS version of its samples (several joined by ``", "``, empty where it is
-    not known), `tools` the versions that tools reported in them, `backings` those that they lay on.
-    """
-
-    name: str
-    release: str
+    name: str  # its label
+    release: str  # GlusterFS version of its samples, several joined by ", ", empty where not known
     environment: Mapping[str, Any]
     cluster: Mapping[str, Any]
     campaign: Mapping[str, Any]
-    tools: Mapping[str, str]
-    backings: frozenset[str] = frozenset()
+    tools: Mapping[str, str]  # versions that tools reported in them
+    backings: frozenset[str] = frozenset()  # those that they lay on
 
     def recorded(self, where: str) -> bool:
         """Whether anything of that was recorded at all: an import has no facts of hosts."""
@@ -144,7 +133,6 @@ def _flat(value: object, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _facts(of: Conditions) -> dict[tuple[str, str], str]:
-    """All that was recorded, by where and what."""
     on_hosts: dict[tuple[str, str], list[str]] = {}
     hosts = [_mapping(facts) for facts in _mapping(of.environment.get("hosts")).values()]
     for facts in hosts:
@@ -163,9 +151,8 @@ def _facts(of: Conditions) -> dict[tuple[str, str], str]:
     found |= {("cluster", what): text for what, text in _flat(cluster)}
     if of.cluster:
         found["cluster", "testbed"] = "yes" if of.cluster.get("testbed") else "no"
-        headed = [
-            name for name, model in _mapping(of.cluster.get("scale_models")).items() if _mapping(model).get("heads")
-        ]
+        scales = _mapping(of.cluster.get("scale_models"))
+        headed = [name for name, model in scales.items() if _mapping(model).get("heads")]
         found["cluster", "disks with heads"] = ", ".join(headed) or "none"
     campaign = {name: value for name, value in of.campaign.items() if name not in _CAMPAIGN_LEFT_OUT}
     found |= {("campaign", what): text for what, text in _flat(campaign)}
@@ -176,7 +163,6 @@ def _facts(of: Conditions) -> dict[tuple[str, str], str]:
 
 
 def _programs(tools: Iterable[str]) -> list[tuple[str, Program]]:
-    """What tools call, each with the tool's name."""
     return [(tool, program) for tool in sorted({*tools} & {*runnable()}) for program in runnable()[tool].programs]
 
 

@@ -1,8 +1,4 @@
-"""A gate for CI: which cells of a comparison must not pass, by a test of its own at the loss that is allowed.
-
-Its p is corrected over all cells that can be tested. A cell that is equivalent within the margin may still fail a gate
-that is stricter than the margin.
-"""
+"""A gate for CI: which cells must not pass, by a test of its own at the loss that is allowed, whatever the margin."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,26 +21,20 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a gate found in a comparison.
-
-    `slower` has its rows that are slower by more than is allowed, with ``p_gate``, the slowest first; `untested` the
-    columns other, cell_id, cell. `total` counts the cells of the reference, once for each of the `several` others.
-    """
+    """What a gate found in a comparison."""
 
     gate: Gate
-    slower: pd.DataFrame
-    untested: pd.DataFrame
-    total: int
+    slower: pd.DataFrame  # its rows that are slower by more than is allowed, with ``p_gate``, the slowest first
+    untested: pd.DataFrame  # columns other, cell_id, cell
+    total: int  # cells of the reference, once for each of the `several` others
     several: bool
 
     @property
     def tested(self) -> int:
-        """Of `total` those with samples enough."""
         return self.total - len(self.untested)
 
     @property
     def failed(self) -> bool:
-        """Whether the gate is closed."""
         untested = not self.tested or not self.untested.empty
         return not self.slower.empty or (untested and not self.gate.allow_untested)
 

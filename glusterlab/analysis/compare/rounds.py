@@ -1,7 +1,4 @@
-"""Whether two campaigns were measured in interleaved rounds, and which samples of a cell make a round.
-
-A machine drifts; two campaigns one after the other cannot tell that from the release, rounds in turns can.
-"""
+"""Whether two campaigns were measured in interleaved rounds, which a drift of the machine does not mislead."""
 
 import math
 from collections.abc import Sequence
@@ -12,11 +9,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-MOST_APART = 0.2
-"""Share of a cell's rounds that may lie apart in time, such as repeats that were tried again at the end."""
+MOST_APART = 0.2  # share of rounds that may lie apart in time, such as repeats tried again at the end
 
-ONE_SIDED = 0.8
-"""Share of the rounds in which one campaign goes first, from which on it counts as always first."""
+ONE_SIDED = 0.8  # share of the rounds in which one campaign goes first, from which on it counts as always first
 
 LEAST_ROUNDS = 2
 

@@ -9,8 +9,7 @@ import pandas as pd
 from glusterlab.analysis.compare.cells import EQUIVALENT, FASTER, SLOWER, VERDICTS, Rule
 from glusterlab.stats import INSUFFICIENT, TWO_GROUPS, least_n
 
-SHORT = {EQUIVALENT: "equivalent"}
-"""Verdicts as a narrow table has them; others as they are."""
+SHORT = {EQUIVALENT: "equivalent"}  # verdicts as a narrow table has them; others as they are
 
 CORRECTIONS = {"holm": "Holm", "fdr": "Benjamini and Hochberg"}
 
@@ -97,10 +96,8 @@ def least_lines(table: pd.DataFrame, rule: Rule) -> list[str]:
     for other, whole in _by_campaign(table):
         short = whole[whole["verdict"].astype(str) == INSUFFICIENT]
         apart = short["interval"] == TWO_GROUPS
-        if apart.any():
-            found.append(
-                f"{other}: insufficient n, {_cells(int(apart.sum()))} with {TWO_GROUPS}: no ratio stands for them"
-            )
+        if number := int(apart.sum()):
+            found.append(f"{other}: insufficient n, {_cells(number)} with {TWO_GROUPS}: no ratio stands for them")
         short = short[~apart]
         if short.empty:
             continue
@@ -112,10 +109,8 @@ def least_lines(table: pd.DataFrame, rule: Rule) -> list[str]:
         needed = f"{least} repeats of each campaign, or {rounds} rounds in turns,"
         if (short["rounds"] > 0).any():
             needed = f"{least} rounds"
-        found.append(
-            f"{other}: insufficient n, {count}; with {_cells(len(whole))} at least {needed} are needed before any "
-            "difference could be shown"
-        )
+        need = f"with {_cells(len(whole))} at least {needed} are needed before any difference could be shown"
+        found.append(f"{other}: insufficient n, {count}; {need}")
     return found
 
 
@@ -148,10 +143,9 @@ def spoiled_warnings(samples: Mapping[str, pd.DataFrame]) -> list[str]:
         valid = counted["status"].astype(str) == "valid"
         came_out = valid.groupby([counted["cell_id"], counted["repeat"]], observed=True).any()
         if spoiled := int((~came_out).sum()):
-            found.append(
-                f"{name}: {spoiled} of {len(came_out)} repeats never came out valid and do not count, so that what is "
-                "compared may be its better part (glusterlab status has the reasons)"
-            )
+            better = "so that what is compared may be its better part (glusterlab status has the reasons)"
+            repeats = f"{spoiled} of {len(came_out)} repeats"
+            found.append(f"{name}: {repeats} never came out valid and do not count, {better}")
     return found
 
 
@@ -165,10 +159,8 @@ def timing_notes(table: pd.DataFrame) -> list[str]:
         if paired.any():
             found.append(f"{other}: signed-rank test of the ratios within rounds, with the interval that inverts it")
         if by_time := int((rows["paired_by"] == "time").sum()):
-            found.append(
-                f"{other}: in {_which(by_time, len(rows))} rounds are neighbours in time, because the numbers of the "
-                "repeats are not in step"
-            )
+            why = "because the numbers of the repeats are not in step"
+            found.append(f"{other}: in {_which(by_time, len(rows))} rounds are neighbours in time, {why}")
         if left := int(rows["left_out"].sum()):
             found.append(f"{other}: {left} valid samples belong to no round, or have no value above 0: left out")
     return found

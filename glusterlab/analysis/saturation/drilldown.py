@@ -26,19 +26,15 @@ from glusterlab.analysis.words import worker_count
 from glusterlab.errors import UsageError
 from glusterlab.units import format_size
 
-MOST_BYTES = 1_000_000
-"""Packed values on one page, as text; at least one sample is on it."""
+MOST_BYTES = 1_000_000  # packed values on one page, as text; at least one sample is on it
 
-MOST_STEPS = 240
-"""Steps of a sample."""
+MOST_STEPS = 240  # steps of a sample
 
-LEVELS = 250
-"""Steps of a packed value; `NOTHING` stands for no record."""
+LEVELS = 250  # steps of a packed value; `NOTHING` stands for no record
 
 NOTHING = 255
 
-SHARE, RECORDED = "share of what it can do", "as recorded"
-"""The two kinds of measures."""
+SHARE, RECORDED = "share of what it can do", "as recorded"  # the two kinds of measures
 
 _RECORDED = {
     ("network", "receive_bytes_per_s"): ("network, received", "MB/s", 1e-6),
@@ -66,8 +62,8 @@ _Layer = tuple[tuple[str, str, str, float], list[tuple[str, str, str]], "NDArray
 def find_sample(samples: pd.DataFrame, text: str) -> pd.DataFrame:
     """The sample that a notebook's parameter names, one row; none where there are no valid `samples` and none is named.
 
-    `text` is ``<cell id>/<number>``; the id may be cut short as long as it names one cell, and without a number it is
-    the cell's first sample. Empty: of the writes with the most workers the first, else of other operations.
+    `text` is ``<cell id>/<number>``: an id cut short if it names one cell, without a number its first sample. Empty: of
+    the most workers the first write, else another operation.
     """
     if samples.empty and not text.strip():
         return samples
@@ -95,10 +91,7 @@ def find_sample(samples: pd.DataFrame, text: str) -> pd.DataFrame:
 
 
 def inspect_sample(samples: pd.DataFrame, rows: pd.DataFrame, text: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The samples that a page holds (`rows`, and the one that `text` names), and that one.
-
-    Without a text it is of the first series and tool of `rows`.
-    """
+    """Samples of a page: `rows` and the one named by `text`, else of their first series and tool; and that one."""
     if rows.empty and not text.strip():
         return rows, rows
     if text.strip():
@@ -131,10 +124,8 @@ def drill_down(
     ordered = samples.assign(cell_id=samples["cell_id"].astype(str)).sort_values(_SAMPLE, kind="stable")
     ordered = ordered.assign(_round=ordered.groupby("cell_id").cumcount())
     if first is not None and len(first):
-        requested = (ordered["cell_id"] == str(first["cell_id"].iloc[0])) & (
-            ordered["sample"] == first["sample"].iloc[0]
-        )
-        ordered.loc[requested, "_round"] = -1
+        same_cell = ordered["cell_id"] == str(first["cell_id"].iloc[0])
+        ordered.loc[same_cell & (ordered["sample"] == first["sample"].iloc[0]), "_round"] = -1
     ordered = ordered.sort_values("_round", kind="stable", ignore_index=True)
     words = {(str(row["cell_id"]), int(row["sample"])): _words(row) for row in verdicts.to_dict("records")}
     starts = {(str(row["cell_id"]), int(row["sample"])): float(row["start_s"]) for row in ordered.to_dict("records")}

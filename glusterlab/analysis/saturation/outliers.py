@@ -7,6 +7,7 @@ and are named behind it.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,23 +17,17 @@ from glusterlab.analysis.saturation.resources import IDLE, MIN_RECORDS
 from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
 from glusterlab.analysis.saturation.timeline import Timeline, rolling, timelines
 
-LEAST_PEERS = 4
-"""Fewest disks or hosts that can be compared: the median of two others says little."""
+LEAST_PEERS = 4  # fewest disks or hosts that can be compared: the median of two others says little
 
-RESOLVED = 2
-"""Records that time at work is resolved to: a slow disk of a scale model finishes no request in some records."""
+RESOLVED = 2  # records that time at work is resolved to: in some a slow disk of a model finishes nothing
 
-ALIKE = 2.0
-"""Peers moved up to N times as much, or as many times less."""
+ALIKE = 2.0  # peers moved up to N times as much, or as many times less
 
-DONE = 0.95
-"""Share of its bytes after which a disk has done: what trickles in later is metadata."""
+DONE = 0.95  # share of its bytes after which a disk has done: what trickles in later is metadata
 
-WORKED = 0.1
-"""A disk that moved less than this share of what the average byte's disk moved has nothing to be judged by."""
+WORKED = 0.1  # a disk that moved less than this share of what the average byte's disk moved has nothing to be judged by
 
-MAIN = 0.1
-"""Of two directions the one with less than this share of the other's load is no load: acknowledgements, metadata."""
+MAIN = 0.1  # the lesser direction is no load below this share: acknowledgements, metadata
 
 DISK_COLUMNS = [
     *("cell_id", "sample", "host", "device", "bytes", "time_s", "time_ratio", "z", "longer_s", "after_s", "busy"),
@@ -52,8 +47,7 @@ _QUANTITIES = {
     "read_bytes_per_s": "read from disks, bytes/s",
 }
 _POINT = ["cell_id", "sample"]
-_MAD = 0.6744897501960817
-"""That of a normal distribution, in standard deviations."""
+_MAD = 0.6744897501960817  # that of a normal distribution, in standard deviations
 
 
 def modified_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -97,8 +91,7 @@ def working_time(moved: NDArray[np.float64], step_s: float) -> NDArray[np.float6
 def judge_disks(moved: NDArray[np.float64], step_s: float, thresholds: Thresholds) -> pd.DataFrame:
     """Which disks of one sample are slow among their peers; a row per disk, columns of `DISK_COLUMNS`.
 
-    A slow disk moved its bytes at a fraction of its peers' rate, which stands out from the scatter of all; it worked
-    for longer by more than time is resolved to, and was still at it when half of all had done.
+    Slow: at a fraction of its peers' rate, beyond the scatter of all, for longer than time is resolved to.
     """
     total = moved.sum(axis=1) * step_s
     time_s = working_time(moved, step_s)
@@ -144,9 +137,8 @@ def judge_disks(moved: NDArray[np.float64], step_s: float, thresholds: Threshold
 def disk_times(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds = USUAL) -> pd.DataFrame:
     """How long each disk of the servers took for its work in each sample, beside its peers; columns `DISK_COLUMNS`.
 
-    A disk that kept up with less than `Thresholds.slow_rate` of the full speed could be that slow and not show it: it
-    is not judged. The full speed of a backing and scale, of reads and of writes, is that of the sample whose disks were
-    fastest (their median).
+    Not judged is a disk that kept up with less than `Thresholds.slow_rate` of the full speed: it could be that slow and
+    not show it. Full is the median of the sample whose disks of a backing and scale, by direction, were fastest.
     """
     whole = {"start_s": "part_start_s", "end_s": "part_end_s"}
     parts = samples[[*_POINT, *whole]].rename(columns=whole)
@@ -172,10 +164,7 @@ def disk_times(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thres
 
 
 def disks_moved(timeline: Timeline) -> tuple[pd.DataFrame, NDArray[np.float64]]:
-    """Disks that moved anything to speak of, and their bytes/s, shape (disks, records of the measured part).
-
-    Columns ``host``, ``device``, ``busy_s``, and ``reading``: the disks of the sample read more than they wrote.
-    """
+    """Disks that moved anything to speak of (``reading``: more than they wrote), bytes/s (disks, records)."""
     disks, written = timeline.of("disk", "write_bytes_per_s", "server")
     others = ("read_bytes_per_s", "utilisation_fraction")
     read, util = (timeline.beside("disk", "write_bytes_per_s", other, "server")[:, timeline.inside] for other in others)
@@ -190,19 +179,11 @@ def disks_moved(timeline: Timeline) -> tuple[pd.DataFrame, NDArray[np.float64]]:
 
 
 def disks_by_name(times: pd.DataFrame) -> pd.DataFrame:
-    """Each disk over all samples of `disk_times`: in how many it moved anything, was ``judged`` and was ``slow``.
-
-    ``time_ratio`` and ``busy`` are medians over the samples that judge it.
-    """
+    """Each disk of `disk_times`: samples in which it moved, was judged, was slow; medians of those that judge it."""
     rows = times.assign(**{name: times[name].where(times["judged"]) for name in ("time_ratio", "busy")})
     disks = rows.groupby(["host", "device"], sort=False)
-    table = disks.agg(
-        samples=("sample", "size"),
-        judged=("judged", "sum"),
-        slow=("slow", "sum"),
-        time_ratio=("time_ratio", "median"),
-        busy=("busy", "median"),
-    )
+    medians: dict[str, Any] = {name: (name, "median") for name in ("time_ratio", "busy")}
+    table = disks.agg(samples=("sample", "size"), judged=("judged", "sum"), slow=("slow", "sum"), **medians)
     return table.reset_index()
 
 
@@ -220,10 +201,7 @@ def named_disks(times: pd.DataFrame, thresholds: Thresholds = USUAL) -> pd.DataF
 
 
 def host_skew(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds = USUAL) -> pd.DataFrame:
-    """What each host carried over the measured part, beside the other hosts of its role; columns `SKEW_COLUMNS`.
-
-    Hosts that carried nothing to speak of are left out: clients without a worker.
-    """
+    """What each host that carried anything to speak of carried over the measured part; columns `SKEW_COLUMNS`."""
     moved = telemetry[telemetry["activity"].isin(("network", "disk")) & telemetry["metric"].isin(_QUANTITIES)]
     parts = []
     for cell, sample, timeline in timelines(moved, samples):
@@ -255,10 +233,7 @@ def host_skew(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresh
 
 
 def skewed_hosts(skew: pd.DataFrame, thresholds: Thresholds = USUAL) -> pd.DataFrame:
-    """Hosts of `host_skew` that carried more than their peers, or less, in most samples, the furthest first.
-
-    ``ratio`` is the median over the samples ``of`` which it carried something in, ``samples`` those as an outlier.
-    """
+    """Hosts of `host_skew` with more than their peers, or less, in most samples ``of`` which they carried something."""
     groups = skew.groupby(["role", "host", "quantity"], sort=True)
     table = groups.agg(ratio=("ratio", "median"), samples=("outlier", "sum"), of=("outlier", "size")).reset_index()
     apart = np.maximum(table["ratio"], 1 / table["ratio"])

@@ -25,50 +25,39 @@ By = Literal["bytes", "operations", "busy time", "all disks of the server", ""]
 
 FAMILIES: tuple[Family, ...] = ("network", "disks", "CPU", "memory")
 
-MIN_RECORDS = 2
-"""Fewest telemetry records per host and sample in the measured part; with fewer the sample says nothing."""
+MIN_RECORDS = 2  # fewest telemetry records per host and sample in the measured part; with fewer the sample says nothing
 
-PEAK_S = 10.0
-"""Length of the busiest stretch, in seconds, that counts as the peak: it evens out the bursts of a disk's counters."""
+PEAK_S = 10.0  # seconds of the busiest stretch, the peak, which evens out bursts of a disk's counters
 
-IDLE = 0.02
-"""What carried less than this share of the fullest of its kind carried nothing to speak of."""
+IDLE = 0.02  # what carried less than this share of the fullest of its kind carried nothing to speak of
 
 BURST_BYTES = 10e6
 """A disk is judged over as long as it needs for N bytes, at most `PEAK_S`: a request counts when all of it is done, and
 a throttled disk does several at once (3.6 MB in a second of a disk of 1 MB/s) and then nothing."""
 
-BURST_OPERATIONS = 10.0
-"""Or for N operations."""
+BURST_OPERATIONS = 10.0  # or for N operations
 
-LINK_MOST = 1.05
-"""A record in which a link carried more than that was not taken at its time."""
+LINK_MOST = 1.05  # a record in which a link carried more than that was not taken at its time
 
-ONE_WAY = 0.98
-"""From this share of its bytes on a disk moves them one way."""
+ONE_WAY = 0.98  # from this share of its bytes on a disk moves them one way
 
-STATED_LINKS = "links at least as cluster.yaml states them"
-"""What figures say of limits that a baseline measured: one TCP stream does not fill every link."""
+STATED_LINKS = "links at least as cluster.yaml states them"  # one TCP stream does not fill every link
 
 _DIRECTIONS = {"received": "receive_bytes_per_s", "sent": "transmit_bytes_per_s"}
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the hardware can do per host, in bytes/s, on the scale that was measured (a scale model's own limits).
+    """What the hardware can do per host, in bytes/s, on the scale that was measured (a scale model's own limits)."""
 
-    Links in each direction; ``server_disks_*`` are all disks of a server together, ``server_operations_*`` what a scale
-    model leaves them per second, ``brick_*`` one brick alone. `source` names the baseline that measured them, if any.
-    """
-
-    server_link: float
+    server_link: float  # in each direction
     client_link: float
-    server_disks_write: float
+    server_disks_write: float  # all disks of a server together
     server_disks_read: float
-    source: str = ""
-    brick_write: float | None = None
+    source: str = ""  # the baseline that measured them, if any
+    brick_write: float | None = None  # one brick alone
     brick_read: float | None = None
-    server_operations_write: float | None = None
+    server_operations_write: float | None = None  # per second, what a scale model leaves all disks of a server
     server_operations_read: float | None = None
 
 
@@ -92,23 +81,18 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What the resources under one cell can do, on the scale that was measured; None where it is not known.
+    """What the resources under one cell can do on its scale, rates in bytes/s; None, and 0 or less, is not known."""
 
-    Rates are bytes/s: of a link in each direction, of one brick alone (``disk_*``), of all bricks of a server
-    (``server_*``); 0 or less counts as not known. `operations` are those of one brick. `serial`: a brick is one disk
-    that serves one request at a time. `one_machine`: a testbed. `memory` is in bytes by host.
-    """
-
-    server_link: float | None = None
+    server_link: float | None = None  # in each direction
     client_link: float | None = None
-    disk_read: float | None = None
+    disk_read: float | None = None  # one brick alone
     disk_write: float | None = None
-    server_read: float | None = None
+    server_read: float | None = None  # all bricks of a server
     server_write: float | None = None
-    operations: Operations | None = None
-    serial: bool = False
-    one_machine: bool = False
-    memory: Mapping[str, float] = field(default_factory=dict)
+    operations: Operations | None = None  # of one brick
+    serial: bool = False  # a brick is one disk that serves one request at a time
+    one_machine: bool = False  # a testbed
+    memory: Mapping[str, float] = field(default_factory=dict)  # bytes by host
 
     def __post_init__(self) -> None:
         for name in ("server_link", "client_link", "disk_read", "disk_write", "server_read", "server_write"):
@@ -132,10 +116,7 @@ def capacities(
     memory: Mapping[str, float],
     operations: Mapping[str, Operations],
 ) -> dict[str, Capacity]:
-    """What the resources under each cell can do, by ``cell_id``; every cell has one.
-
-    `memory` is in bytes by host, `operations` those of one brick by ``cell_id``, where a scale model limits them.
-    """
+    """What the resources under every cell can do, by ``cell_id``, as `operations` of a brick; `memory` by host."""
     found: dict[str, Capacity] = {}
     common = Capacity(one_machine=cluster is not None and cluster.is_testbed, memory=memory)
     for cell, limit, backing, kind in _backings(samples, limits, cluster):
@@ -175,29 +156,23 @@ def with_operations(
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """How full the resources of one subsystem, such as ``server network, received``, were over time.
-
-    `threshold` names the field of `Thresholds` that it is held against. `used` has the shape (resources, steps), 1 =
-    full, NaN where nothing is known; `by` says of each disk what it is fullest by. A step counts as full when it lies
-    in a stretch of `stretch_s` whose mean is over the threshold; 0: by itself.
-    """
+    """How full the resources of one subsystem, such as ``server network, received``, were over time."""
 
     subsystem: str
     family: Family
     role: str
-    threshold: str
+    threshold: str  # the field of `Thresholds` that it is held against
     hosts: tuple[str, ...]
-    used: NDArray[np.float64]
+    used: NDArray[np.float64]  # shape (resources, steps), 1 = full, NaN where nothing is known
     devices: tuple[str, ...] = ()
-    by: tuple[By, ...] = ()
-    stretch_s: float = 0.0
+    by: tuple[By, ...] = ()  # what each disk is fullest by
+    stretch_s: float = 0.0  # a step is full in such a stretch whose mean is over the threshold; 0: by itself
 
     def __post_init__(self) -> None:
         for name in ("devices", "by"):
             object.__setattr__(self, name, getattr(self, name) or ("",) * len(self.hosts))
 
     def steps(self, timeline: Timeline) -> int:
-        """How many steps make a stretch."""
         return timeline.steps(self.stretch_s) if self.stretch_s else 1
 
 
@@ -257,9 +232,8 @@ def _disks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
     beside = partial(timeline.beside, "disk", "write_bytes_per_s", role="server")
     read = beside("read_bytes_per_s")
     together = np.maximum if capacity.one_machine else np.add
-    parts: dict[By, NDArray[np.float64]] = {
-        "bytes": together(written / capacity.disk_write, np.nan_to_num(read) / capacity.disk_read)
-    }
+    moving = together(written / capacity.disk_write, np.nan_to_num(read) / capacity.disk_read)
+    parts: dict[By, NDArray[np.float64]] = {"bytes": moving}
     # what is fullest for a while in the measured part is what the disk is judged by, all along
     inside = timeline.inside if timeline.inside.any() else np.ones_like(timeline.inside)
     seconds = BURST_BYTES / min(capacity.disk_read, capacity.disk_write)

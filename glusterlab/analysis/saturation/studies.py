@@ -1,7 +1,4 @@
-"""What saturates, as a study shows it: figures over the number of workers, of one layout and one kind of files each.
-
-A campaign that lacks a layout or a size shows the nearest that it has, and says so.
-"""
+"""What saturates, as a study's figures show it: over workers, of its layout or the nearest that was measured."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,29 +23,24 @@ _ADJECTIVES = {"replicate": "replicated", "disperse": "dispersed", "distribute":
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Curves over workers of one layout and one kind of files (in the study's words).
-
-    `labels` are those of its five figures (``F40``), `names` what their files' names begin with (``fig40``). `quantity`
-    is what its throughput is, `unit` that of its axis, and `factor` leads from the SI unit to that.
-    """
+    """Curves over workers of one layout and one kind of files (in the study's words)."""
 
     slug: str
     called: str
-    labels: tuple[str, ...]
-    names: tuple[str, ...]
+    labels: tuple[str, ...]  # of its five figures (``F40``)
+    names: tuple[str, ...]  # what their files' names begin with (``fig40``)
     type: str
     geometry: str
     kind: str
     tool: str
     nominal_file_size_bytes: int
     files: str
-    quantity: str = "throughput_bytes_per_s"
-    unit: str = "MB/s"
-    factor: float = 1e-6
+    quantity: str = "throughput_bytes_per_s"  # what its throughput is
+    unit: str = "MB/s"  # of its axis
+    factor: float = 1e-6  # from the SI unit to that
 
     @property
     def layout(self) -> str:
-        """The study's layout as figures name it."""
         return layout_label(self.type, self.geometry, self.kind)
 
 
@@ -67,19 +59,15 @@ def studies_of(study: spec.Study) -> list[Study]:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The samples of a campaign that stand for a study: as `glusterlab.analysis.select.select` returns them, or none.
-
-    `note` has lines on what is drawn instead of what the study has, `missing` says why there are no samples.
-    """
+    """The samples of a campaign that stand for a study."""
 
     study: Study
-    rows: pd.DataFrame
-    note: str
-    missing: str
+    rows: pd.DataFrame  # as `glusterlab.analysis.select.select` returns them, or none
+    note: str  # lines on what is drawn instead of what the study has
+    missing: str  # why there are no samples
 
     @property
     def words(self) -> str:
-        """Files and layout, for titles."""
         if self.rows.empty:
             return f"{self.study.files}, {self.study.layout}"
         first = self.rows.iloc[0]
@@ -91,16 +79,9 @@ def _label(row: pd.Series) -> str:
 
 
 def choose_studies(
-    samples: pd.DataFrame,
-    studies: Sequence[Study],
-    layouts: Sequence[str] = (),
-    sizes: Sequence[float | None] = (),
+    samples: pd.DataFrame, studies: Sequence[Study], layouts: Sequence[str] = (), sizes: Sequence[float | None] = ()
 ) -> list[Chosen]:
-    """The samples of a campaign that stand for each of some studies.
-
-    `layouts` (names) and `sizes` (nominal, bytes) are one for each study, as far as they go; else the study's, or the
-    nearest that there is.
-    """
+    """The samples that stand for each study, or the nearest; layouts and sizes are one for each, as far as they go."""
     found = []
     for study, name, size in zip(studies, chain(layouts, repeat("")), chain(sizes, repeat(None)), strict=False):
         wanted, nominal = name.strip(), float(size or study.nominal_file_size_bytes)
@@ -126,17 +107,14 @@ def choose_studies(
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the five figures of a study draw: throughput with limits, the study's numbers and the fitted law.
-
-    `bounds` are the limits between the worker counts, `subsystems` as of `telemetry_by_cell`, `limits` by ``cell_id``.
-    """
+    """What the five figures of a study draw: throughput with limits, the study's numbers and the fitted law."""
 
     chosen: Chosen
     throughput: pd.DataFrame
-    bounds: pd.DataFrame
+    bounds: pd.DataFrame  # the limits between the worker counts
     fits: pd.DataFrame
-    subsystems: pd.DataFrame
-    limits: Mapping[str, Limits]
+    subsystems: pd.DataFrame  # as of `telemetry_by_cell`
+    limits: Mapping[str, Limits]  # by ``cell_id``
 
 
 def measure(

@@ -24,11 +24,9 @@ many ``agree``, and over these the ``mean`` share of the measured part with its 
 in a few words. The texts are those of the sample in the middle, whose number is ``typical``."""
 
 _QUANTITY = "share of the measured part"
-NO_MAJORITY = "no majority"
-"""State and words of a cell of which no verdict has more than half of the repeats."""
+NO_MAJORITY = "no majority"  # state and words of a cell of which no verdict has more than half of the repeats
 
-RESOURCE = ["family", "subsystem", "role", "host", "device"]
-"""Columns that say which resource a row is of."""
+RESOURCE = ["family", "subsystem", "role", "host", "device"]  # columns that say which resource a row is of
 
 OVER_TIME = [
     *("cell_id", "sample", "subsystem", "host", "device", "time_s", "seconds", "used", "evened", "full", "inside"),
@@ -44,11 +42,7 @@ over them the ``mean`` and the ``fullest`` of what `use_over_time` calls ``evene
 
 
 def binding_by_cell(verdicts: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """One verdict per cell, that of most of its samples; columns `POINT`, `IDENTITY` and `BINDING`.
-
-    Samples agree that have the same kind of verdict on the same subsystems, in whatever order these were full. Where no
-    more than half agree, state and binding are `NO_MAJORITY`, and the reason has each verdict.
-    """
+    """The verdict of most of a cell's samples, whatever the order of subsystems: `POINT`, `IDENTITY`, `BINDING`."""
     judged = samples.assign(cell_id=samples["cell_id"].astype(str)).merge(verdicts, on=["cell_id", "sample"])
     described = list(dict.fromkeys(POINT + IDENTITY))
     records = [rows.iloc[0][described].to_dict() | _together(rows) for _, rows in judged.groupby("cell_id", sort=True)]
@@ -104,10 +98,7 @@ def short_verdict(state: str, binding: str) -> str:
 
 
 def use_by_resource(use: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """Use of each resource of each cell: means over its samples, from the table ``use`` of a judgement.
-
-    Columns `POINT`, `IDENTITY`, `RESOURCE`, ``n``, ``mean``, ``peak``, ``over`` and ``threshold``, without idle ones.
-    """
+    """Means over a cell's samples for each resource but idle ones, from the table ``use`` of a judgement."""
     described = list(dict.fromkeys(["sample", *POINT, *IDENTITY]))
     rows = samples.assign(cell_id=samples["cell_id"].astype(str))[described].merge(use, on=["cell_id", "sample"])
     rows = rows.astype(dict.fromkeys(RESOURCE, str))

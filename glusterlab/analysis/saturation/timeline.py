@@ -1,7 +1,4 @@
-"""The telemetry of one sample on one grid of time.
-
-Records of all hosts lie in common steps, so that "full at the same time" means something.
-"""
+"""The telemetry of one sample in common steps of time, so that "full at the same time" means something."""
 
 import math
 from collections.abc import Iterator
@@ -22,11 +19,9 @@ JUDGED_METRICS = frozenset(
         *("load_1min", "blocked_processes"),
         *("used_bytes", "available_bytes", "cached_bytes", "dirty_bytes"),
     }
-)
-"""Metrics of the telemetry table that subsystems are judged by; what a campaign did not record is not judged."""
+)  # of the telemetry table; what a campaign did not record is not judged
 
-NAMES = ["activity", "metric", "role", "host", "device"]
-"""What a series of the telemetry table is."""
+NAMES = ["activity", "metric", "role", "host", "device"]  # what a series of the telemetry table is
 
 
 class Series:
@@ -39,7 +34,6 @@ class Series:
         self._places: dict[tuple[str, ...], Any] = {}
 
     def of(self, activity: str, metric: str, role: str) -> tuple[NDArray[np.intp], pd.DataFrame]:
-        """The rows of a metric, and what they are."""
         key = activity, metric, role
         if key not in self._places:
             rows = [row for name, row in self._rows.items() if name[:2] == key[:2] and role in ("", name[2])]
@@ -59,17 +53,13 @@ class Series:
 
 @dataclass(frozen=True)
 class Timeline:
-    """One sample on a grid of time.
+    """One sample on a grid of time."""
 
-    `ends` (epoch seconds) and `inside` (the measured part) have the shape (steps,). `series` says what each row of
-    `values` is, shape (series, steps); NaN where a host has no record.
-    """
-
-    ends: NDArray[np.floating[Any]]
+    ends: NDArray[np.floating[Any]]  # epoch seconds, shape (steps,)
     step_s: float
-    inside: NDArray[np.bool_]
-    series: Series
-    values: NDArray[np.float64]
+    inside: NDArray[np.bool_]  # the measured part, shape (steps,)
+    series: Series  # what each row of `values` is
+    values: NDArray[np.float64]  # shape (series, steps); NaN where a host has no record
 
     def of(self, activity: str, metric: str, role: str = "") -> tuple[pd.DataFrame, NDArray[np.float64]]:
         """The series of a metric, columns `NAMES`, and their values."""
@@ -89,10 +79,7 @@ class Timeline:
 def timelines(
     telemetry: pd.DataFrame, samples: pd.DataFrame, parts: pd.DataFrame | None = None
 ) -> Iterator[tuple[str, int, Timeline]]:
-    """Cell, sample number and timeline of each sample that has telemetry; `parts`: by default `measured_parts`.
-
-    The loopback interface is in none: what hosts send to themselves fills no link.
-    """
+    """Cell, sample number and timeline of each sample with telemetry, but that of the loopback: it fills no link."""
     parts = measured_parts(telemetry, samples) if parts is None else parts
     known = telemetry[telemetry["metric"].isin(JUDGED_METRICS) & (telemetry["device"] != "lo")]
     groups = known.groupby(["cell_id", "sample"], observed=True).indices

@@ -9,40 +9,23 @@ from glusterlab.analysis.saturation.resources import IDLE, MIN_RECORDS, PEAK_S
 from glusterlab.analysis.select import summarise
 from glusterlab.tables.parts import measured_parts
 
-METRICS = {
-    "network_receive_bytes_per_s": "received per host on its fullest interface, bytes/s",
-    "network_transmit_bytes_per_s": "sent per host on its fullest interface, bytes/s",
-    "cpu_busy_fraction": "CPU time that was neither idle, waiting for I/O nor stolen, share of all CPUs of the host",
-    "load_1min": "load average over one minute",
-    "blocked_processes": "processes that wait for I/O",
-    "memory_used_bytes": "memory in use without caches, bytes per host",
-    "disk_bytes_per_s": "read and written together, bytes/s per host",
-    "disk_operations_per_s": "requests of all disks that were done, per host",
-    "disk_await_s": "time of a request in the block layer, weighted by requests, seconds",
-    "machine_cpu_busy_fraction": "CPU time of all hosts of a testbed together, share of all CPUs of its machine",
-}
-"""Quantities of `telemetry_by_sample`, and what each is; the last only on a testbed, with the role ``machine``."""
-
 _SUMS = {
-    "network receive_bytes_per_s": "network_receive_bytes_per_s",
+    "network receive_bytes_per_s": "network_receive_bytes_per_s",  # of a host's fullest interface, as the next
     "network transmit_bytes_per_s": "network_transmit_bytes_per_s",
     "load load_1min": "load_1min",
     "load blocked_processes": "blocked_processes",
-    "memory used_bytes": "memory_used_bytes",
-    "disk read_bytes_per_s": "disk_bytes_per_s",
+    "memory used_bytes": "memory_used_bytes",  # without caches
+    "disk read_bytes_per_s": "disk_bytes_per_s",  # read and written together
     "disk write_bytes_per_s": "disk_bytes_per_s",
     "disk transfers_per_s": "disk_operations_per_s",
 }
 ACTIVITIES = {quantity: name.split()[0] for name, quantity in _SUMS.items()} | {
-    "disk_await_s": "disk",
-    "cpu_busy_fraction": "cpu",
-    "machine_cpu_busy_fraction": "cpu",
-}
-"""The activity of the telemetry table that each of `METRICS` is made from."""
-CPU_METRICS = ("idle_fraction", "iowait_fraction", "steal_fraction")
-"""Shares of a CPU's time that are not busy."""
-USED_METRICS = frozenset({name.split()[1] for name in _SUMS} | {*CPU_METRICS, "await_s"})
-"""Metrics of the telemetry table that `METRICS` are made from."""
+    "disk_await_s": "disk",  # of a request in the block layer, weighted by requests
+    "cpu_busy_fraction": "cpu",  # neither idle, waiting for I/O nor stolen, share of all CPUs of the host
+    "machine_cpu_busy_fraction": "cpu",  # of all hosts of a testbed together, with the role ``machine``
+}  # quantities of `telemetry_by_sample`, and the telemetry's activity that each is made from
+CPU_METRICS = ("idle_fraction", "iowait_fraction", "steal_fraction")  # shares of a CPU's time that are not busy
+USED_METRICS = frozenset({name.split()[1] for name in _SUMS} | {*CPU_METRICS, "await_s"})  # that these are made from
 
 _TRAFFIC = ("network_receive_bytes_per_s", "network_transmit_bytes_per_s")
 
@@ -51,10 +34,7 @@ _RECORD = [*_HOST, "time_s"]
 
 
 def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """The telemetry rows of `USED_METRICS` in the measured part of each of the samples.
-
-    Hosts with fewer than `MIN_RECORDS` records there are left out.
-    """
+    """The telemetry rows of `USED_METRICS` in the measured parts of samples, of hosts with `MIN_RECORDS` there."""
     parts = measured_parts(telemetry, samples)
     known = telemetry["metric"].isin(USED_METRICS) & (telemetry["activity"] != "io")
     wanted = telemetry[telemetry["cell_id"].isin(set(parts["cell_id"])) & known]
@@ -135,10 +115,9 @@ def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testb
     """One value per sample, role and quantity: the mean over hosts of the mean over the measured part.
 
     Disks of a host are added up, except their waiting time, which is averaged over all requests. Of its interfaces the
-    fullest counts, record by record: a bond is itself one of them. Clients without a worker are left out.
-
-    Columns of `samples`, with ``role`` (server, client or machine), ``quantity`` (a key of `METRICS`), ``value`` and
-    ``peak`` (the mean over hosts of each host's busiest `PEAK_S` seconds, NaN for the waiting time), and ``hosts``.
+    fullest counts, record by record: a bond is itself one of them. Clients without a worker are left out. Columns of
+    `samples`, ``role`` (server, client or machine), ``quantity`` (of `ACTIVITIES`), ``value``, ``peak`` (mean over
+    hosts of each host's busiest `PEAK_S` seconds, NaN for the waiting time), and ``hosts``.
     """
     worked = telemetry_by_host(telemetry, samples, testbed=testbed)
     roles = worked.groupby(["cell_id", "sample", "role", "quantity"])

@@ -21,35 +21,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from glusterlab.analysis.saturation.resources import (
-    FAMILIES,
-    IDLE,
-    LINK_MOST,
-    MIN_RECORDS,
-    PEAK_S,
-    Capacity,
-    Family,
-    Track,
-    levels,
-    over,
-    tracks,
-)
+from glusterlab.analysis.saturation import resources
 from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
 from glusterlab.analysis.saturation.timeline import Timeline, rolling_known, timelines
 
 State = Literal["binds", "partly", "at times", "none", "unknown"]
 
-THEN = ", then "
-"""Between the subsystems of a verdict on several."""
+THEN = ", then "  # between the subsystems of a verdict on several
 
-NONE = "none of them: look at the software"
-"""What a verdict says where nothing known was full for long."""
+NONE = "none of them: look at the software"  # what a verdict says where nothing known was full for long
 
-COVERAGE = 0.80
-"""Share of the measured part that telemetry must cover, host by host, for the statement that nothing was full."""
+COVERAGE = 0.80  # share of the measured part that telemetry must cover, host by host, to say "nothing was full"
 
-ALIKE = 0.5
-"""Hosts or disks that were full stand out where the others were for less than this share of their time."""
+ALIKE = 0.5  # hosts or disks that were full stand out where the others were for less than this share of their time
 
 USE_COLUMNS = [
     *("cell_id", "sample", "family", "subsystem", "role", "host", "device", "by", "threshold", "mean", "peak", "over")
@@ -86,37 +70,31 @@ class Judgement:
 def judge(
     telemetry: pd.DataFrame,
     samples: pd.DataFrame,
-    capacity: Mapping[str, Capacity],
+    capacity: Mapping[str, resources.Capacity],
     thresholds: Thresholds = USUAL,
 ) -> Judgement:
-    """Judge every subsystem over the measured part of each sample: warm-up and ramp-down do not count.
-
-    The telemetry holds `glusterlab.analysis.saturation.timeline.JUDGED_METRICS`, also of other samples; `capacity` is
-    by ``cell_id``.
-    """
+    """Judge every subsystem over the measured part of each sample; `capacity` is by ``cell_id``."""
     expected = {
         (str(row["cell_id"]), int(row["sample"])): {role: int(row.get(f"{role}s", 0)) for role in _ROLES}
         for row in samples.to_dict("records")
     }
-    missing = {**_UNKNOWN, "reason": f"fewer than {MIN_RECORDS} telemetry records in the measured part"}
+    missing = {**_UNKNOWN, "reason": f"fewer than {resources.MIN_RECORDS} telemetry records in the measured part"}
     verdicts = {key: {"cell_id": key[0], "sample": key[1]} | missing for key in expected}
     use: list[dict[str, Any]] = []
     subsystems: list[dict[str, Any]] = []
     for cell, sample, timeline in timelines(telemetry, samples):
         records = int(timeline.inside.sum())
-        if records < MIN_RECORDS:
+        if records < resources.MIN_RECORDS:
             continue
-        known = capacity.get(cell, Capacity())
+        known = capacity.get(cell, resources.Capacity())
         point = {"cell_id": cell, "sample": sample}
-        found = [_Use(track, timeline, thresholds) for track in tracks(timeline, known)]
+        found = [_Use(track, timeline, thresholds) for track in resources.tracks(timeline, known)]
         use += [point | row for each in found for row in each.rows()]
         subsystems += [point | each.row() for each in found]
         gaps, broken = _coverage_gaps(timeline, found, expected[cell, sample])
         beyond = [each for each in found if each.mean_use > thresholds.passed]
-        not_judged = [
-            *_without_limit(found, known),
-            *(", ".join(filter(None, (each.track.subsystem, each.by))) for each in beyond),
-        ]
+        not_judged = [*_without_limit(found, known)]
+        not_judged += [", ".join(filter(None, (each.track.subsystem, each.by))) for each in beyond]
         verdict = _verdict([each for each in found if each not in beyond], known, thresholds, records, broken=broken)
         verdicts[cell, sample] = point | verdict | {"not_judged": "; ".join(dict.fromkeys([*not_judged, *gaps]))}
     return Judgement(
@@ -127,28 +105,22 @@ def judge(
 
 
 class _Use:
-    """A track over the measured part of its sample, of which no stretch reaches out.
+    """A track over the measured part of its sample, of which no stretch reaches out: shares of what is known."""
 
-    `known` and `full` have the shape (resources, steps). Of shape (resources,) are the shares of the steps that are
-    known: `mean`, `peak` (the fullest `PEAK_S`), `most` (the fullest step), `over` (the threshold), and besides the
-    `level` from where on one counts as full, the `weights` by use, which `carried` anything, which were full `long`.
-    `over_time` is the `share_of` all of them, and `share` its mean.
-    """
-
-    def __init__(self, track: Track, timeline: Timeline, thresholds: Thresholds) -> None:
+    def __init__(self, track: resources.Track, timeline: Timeline, thresholds: Thresholds) -> None:
         used = track.used[:, timeline.inside]
         self.track = track
-        self.known = np.isfinite(used)
-        self.full = over(replace(track, used=used), timeline, thresholds)
+        self.known = np.isfinite(used)  # shape (resources, steps), as `full`
+        self.full = resources.over(replace(track, used=used), timeline, thresholds)
         counts = np.maximum(self.known.sum(axis=1), 1)
         self.mean = np.nan_to_num(used).sum(axis=1) / counts
-        self.peak = np.nan_to_num(rolling_known(used, timeline.steps(PEAK_S))).max(axis=1)
-        self.most = np.nan_to_num(used).max(axis=1)
+        self.peak = np.nan_to_num(rolling_known(used, timeline.steps(resources.PEAK_S))).max(axis=1)
+        self.most = np.nan_to_num(used).max(axis=1)  # the fullest step
         self.over = self.full.sum(axis=1) / counts
-        self.level = levels(track, thresholds)
+        self.level = resources.levels(track, thresholds)
         total = self.mean.sum()
         self.weights = self.mean / total if total > 0 else np.full(len(counts), 1 / len(counts))
-        self.carried = self.mean > IDLE * self.mean.max(initial=0.0)
+        self.carried = self.mean > resources.IDLE * self.mean.max(initial=0.0)
         self.long = self.over >= thresholds.window
         self.stretch_s = track.steps(timeline) * timeline.step_s
         self.over_time = self.share_of(np.ones(len(counts), dtype=bool))
@@ -173,11 +145,9 @@ class _Use:
         return np.asarray(long)
 
     def name(self, number: int) -> str:
-        """Host and device of a resource."""
         return " ".join(part for part in (self.track.hosts[number], self.track.devices[number]) if part)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Rows of `USE_COLUMNS` but cell and sample."""
         track = self.track
         shared = {"family": track.family, "subsystem": track.subsystem, "role": track.role}
         numbers = (self.level, self.mean, self.peak, self.over)
@@ -186,7 +156,6 @@ class _Use:
             yield shared | dict(zip(USE_COLUMNS[5:], values, strict=True))
 
     def row(self) -> dict[str, Any]:
-        """A row of `SUBSYSTEM_COLUMNS` but cell and sample."""
         return {
             "family": self.track.family,
             "subsystem": self.track.subsystem,
@@ -208,12 +177,12 @@ def _mean(shares: NDArray[np.float64]) -> float:
 
 
 def _verdict(
-    found: Sequence[_Use], capacity: Capacity, thresholds: Thresholds, records: int, *, broken: bool
+    found: Sequence[_Use], capacity: resources.Capacity, thresholds: Thresholds, records: int, *, broken: bool
 ) -> dict[str, Any]:
     """The verdict of one sample: `VERDICT_COLUMNS` but cell, sample and what is not judged."""
     if not found:
         return {**_UNKNOWN, "reason": "no limit is known of what telemetry shows"}
-    members = {name: [each for each in found if each.track.family == name] for name in FAMILIES}
+    members = {name: [each for each in found if each.track.family == name] for name in resources.FAMILIES}
     by_time = {name: _together(each) for name, each in members.items() if each}
     families, share = _one_after_the_other(by_time, thresholds.phase)
     fullest = max(found, key=lambda each: each.share)
@@ -232,7 +201,7 @@ def _verdict(
     else:
         state, families = "none", []
 
-    def mean_step(name: Family) -> float:
+    def mean_step(name: resources.Family) -> float:
         """When a subsystem was full."""
         full = np.nan_to_num(by_time[name])
         return float((full * np.arange(len(full))).sum() / full.sum())
@@ -260,10 +229,12 @@ def _together(members: Sequence[_Use]) -> NDArray[np.float64]:
     return np.asarray(np.fmax.reduce(shares))
 
 
-def _one_after_the_other(by_time: Mapping[Family, NDArray[np.float64]], least: float) -> tuple[list[Family], float]:
+def _one_after_the_other(
+    by_time: Mapping[resources.Family, NDArray[np.float64]], least: float
+) -> tuple[list[resources.Family], float]:
     """The fullest family, those that were full for `least` of the time when none before was, and all their share."""
     left = dict(by_time)
-    chosen: list[Family] = []
+    chosen: list[resources.Family] = []
     covered = np.full(len(next(iter(left.values()))), np.nan)
     while left:
         added = {name: np.fmax(covered, times) for name, times in left.items()}
@@ -276,7 +247,7 @@ def _one_after_the_other(by_time: Mapping[Family, NDArray[np.float64]], least: f
     return chosen, _mean(covered)
 
 
-def _hosts(one: _Use, least: float, state: State, capacity: Capacity) -> str:
+def _hosts(one: _Use, least: float, state: State, capacity: resources.Capacity) -> str:
     """Hosts or disks that were full for `least` of the time, by name where they are few; empty where none alone was."""
     track = one.track
     if track.role == "machine":
@@ -299,10 +270,10 @@ def _hosts(one: _Use, least: float, state: State, capacity: Capacity) -> str:
     return f"{len(full)} of {of} {what}{load}: {', '.join(names)}{by_words}"
 
 
-def _without_limit(found: Sequence[_Use], capacity: Capacity) -> Iterator[str]:
+def _without_limit(found: Sequence[_Use], capacity: resources.Capacity) -> Iterator[str]:
     """Subsystems of which there is no telemetry or no limit."""
     known = {(each.track.family, each.track.role) for each in found}
-    for family in FAMILIES:
+    for family in resources.FAMILIES:
         roles = [role for role in (("server",) if family == "disks" else _ROLES) if (family, role) not in known]
         if (family, "machine") in known or not roles:
             continue
@@ -333,6 +304,6 @@ def _coverage_gaps(timeline: Timeline, found: Sequence[_Use], expected: Mapping[
     short = [each.track for each in found if each.coverage < COVERAGE]
     gaps += [track.subsystem for track in short if track.role not in silent]
     # records of more than a link can carry
-    links = [each for each in found if each.track.family == "network" and each.most.max() > LINK_MOST]
+    links = [each for each in found if each.track.family == "network" and each.most.max() > resources.LINK_MOST]
     gaps += [f"{each.track.subsystem}, {each.track.hosts[int(each.most.argmax())]}" for each in links]
     return gaps, bool(silent or short)

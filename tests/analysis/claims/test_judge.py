@@ -574,7 +574,7 @@ def test_the_guide_on_a_campaign_of_known_answer(large_samples: pd.DataFrame) ->
 
 def test_the_scorecard_has_a_row_per_claim_and_totals_add_up(large_samples: pd.DataFrame) -> None:
     table = scorecard(GUIDE, judge(GUIDE, large_samples))
-    dtypes = {name: dtype for name, (dtype, _, _) in COLUMNS.items()} | {"contradicts": "str"}
+    dtypes = {name: dtype for name, (dtype, _) in COLUMNS.items()} | {"contradicts": "str"}
     assert {name: str(dtype) for name, dtype in table.dtypes.items()} == dtypes
     row = table.set_index("id").loc["throughput-write-peak"]
     assert row["measured"] == pytest.approx(83.68 * row["ratio"])

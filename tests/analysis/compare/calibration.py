@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from glusterlab.analysis.compare.power import rank_statistic
+from glusterlab.analysis.compare.groups import rank_statistic
 from glusterlab.stats import ALPHA, LEVEL, Correction, Test, can_be_significant, corrected, least_p, null_distribution
 
 Kind = Literal["normal", "slow tail", "outliers", "unlike", "drift"]

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis.compare.cells import compare_cells
-from glusterlab.analysis.compare.groups import AVERAGED, BARS, NEEDED, averages, needs, release_bars, scatter
-from glusterlab.analysis.compare.power import needed_n
+from glusterlab.analysis.compare.groups import AVERAGED, BARS, NEEDED, averages, needed_n, needs, release_bars, scatter
 from glusterlab.analysis.compare.words import average_sentences
 from tests.release_samples import KIB, MIB, SPREAD, newer, older, release
 

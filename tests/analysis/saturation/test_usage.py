@@ -7,7 +7,7 @@ import pytest
 from glusterlab.analysis import select
 from glusterlab.analysis.saturation.timeline import JUDGED_METRICS
 from glusterlab.analysis.saturation.usage import (
-    METRICS,
+    ACTIVITIES,
     USED_METRICS,
     steady_part,
     telemetry_by_cell,
@@ -36,7 +36,7 @@ def test_records_of_the_measured_part_count(telemetry: pd.DataFrame, samples: pd
 
 def test_values_per_role(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
     table = telemetry_by_sample(telemetry, samples)
-    assert set(table["quantity"]) == set(METRICS) - {"machine_cpu_busy_fraction"}
+    assert set(table["quantity"]) == set(ACTIVITIES) - {"machine_cpu_busy_fraction"}
     first = table[table["sample"] == 1].set_index(["role", "quantity"])["value"]
     expected = {
         ("server", "network_receive_bytes_per_s"): 150.0,
@@ -65,7 +65,7 @@ def test_the_hosts_of_a_testbed_fill_one_machine(telemetry: pd.DataFrame, sample
     telemetry = telemetry.assign(value=telemetry["value"].where(~late, 0.5))
     skipped = (telemetry["host"] == "c1") & (rank == 4)
     table = telemetry_by_sample(telemetry[~skipped], samples, testbed=True)
-    assert set(table["quantity"]) == set(METRICS)
+    assert set(table["quantity"]) == set(ACTIVITIES)
     machine = table[table["role"] == "machine"]
     assert machine["quantity"].unique().tolist() == ["machine_cpu_busy_fraction"]
     # 10 records in the window of 20 s: 6 of three hosts at 0.2 and 4 at 0.3; a skipped record changes neither
