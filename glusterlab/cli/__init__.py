@@ -13,7 +13,8 @@ import typer
 from typer.core import TyperGroup
 
 from glusterlab import __version__
-from glusterlab.cli.console import complain, examples
+from glusterlab.cli.console import complain
+from glusterlab.cli.options import examples
 from glusterlab.errors import GlusterlabError
 from glusterlab.secrets import redact
 

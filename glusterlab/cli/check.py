@@ -12,21 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glusterlab.cli.console import (
-    ClusterArgument,
-    JsonOption,
-    commands,
-    count_of,
-    flag,
-    local_path,
-    megabytes,
-    option,
-    percent,
-    person,
-    picked,
-    show,
-    talk,
-)
+from glusterlab.cli.console import count_of, megabytes, percent, person, picked, show, talk
+from glusterlab.cli.options import ClusterArgument, JsonOption, commands, flag, local_path, option
 from glusterlab.errors import GlusterlabError, UsageError
 
 if TYPE_CHECKING:

@@ -11,18 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glusterlab.cli.console import (
-    JsonOption,
-    RawsArgument,
-    VerifyOption,
-    bar,
-    commands,
-    count_of,
-    option,
-    picked,
-    show,
-    talk,
-)
+from glusterlab.cli.console import bar, count_of, picked, show, talk
+from glusterlab.cli.options import JsonOption, RawsArgument, VerifyOption, commands, option
 from glusterlab.errors import UsageError
 from glusterlab.units import short_number
 

@@ -9,21 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from glusterlab.cli.console import (
-    JsonOption,
-    RawsArgument,
-    VerifyOption,
-    bar,
-    commands,
-    count_of,
-    flag,
-    local_path,
-    option,
-    percent,
-    picked,
-    show,
-    talk,
-)
+from glusterlab.cli.console import bar, count_of, percent, picked, show, talk
+from glusterlab.cli.options import JsonOption, RawsArgument, VerifyOption, commands, flag, local_path, option
 from glusterlab.errors import UsageError
 
 if TYPE_CHECKING:

@@ -9,21 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glusterlab.cli.console import (
-    IMPORTED,
-    JsonOption,
-    RawRootOption,
-    argument,
-    bar,
-    commands,
-    complete_yaml,
-    count_of,
-    flag,
-    option,
-    picked,
-    show,
-    talk,
-)
+from glusterlab.cli.console import IMPORTED, bar, count_of, picked, show, talk
+from glusterlab.cli.options import JsonOption, RawRootOption, argument, commands, complete_yaml, flag, option
 from glusterlab.errors import UsageError
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from glusterlab.cli.console import JsonOption, argument, commands, count_of, show, talk
+from glusterlab.cli.console import count_of, show, talk
+from glusterlab.cli.options import JsonOption, argument, commands
 from glusterlab.errors import DataError, UsageError
 
 app, command = commands()

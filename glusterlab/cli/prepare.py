@@ -11,17 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glusterlab.cli.console import (
-    ClusterArgument,
-    JsonOption,
-    commands,
-    count_of,
-    flag,
-    format_bytes,
-    picked,
-    show,
-    talk,
-)
+from glusterlab.cli.console import count_of, format_bytes, picked, show, talk
+from glusterlab.cli.options import ClusterArgument, JsonOption, commands, flag
 from glusterlab.errors import HostError, UsageError, in_words
 
 if TYPE_CHECKING:

@@ -11,26 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from glusterlab.cli.console import (
+from glusterlab.cli.console import bar, complain, count_of, emit_json, picked, show, talk
+from glusterlab.cli.options import (
     JsonOption,
     RawArgument,
     RawRootOption,
     SchedulerOption,
     VerifyOption,
     argument,
-    bar,
     commands,
-    complain,
     complete_files,
     complete_raw,
-    count_of,
-    emit_json,
     flag,
     local_path,
     option,
-    picked,
-    show,
-    talk,
 )
 from glusterlab.errors import DataError, GlusterlabError
 from glusterlab.units import format_duration

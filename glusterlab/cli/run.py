@@ -12,23 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glusterlab.cli.console import (
+from glusterlab.cli.console import bounds, count_of, format_bytes, percent, person, picked, show, talk
+from glusterlab.cli.options import (
     JsonOption,
     RawRootOption,
     argument,
-    bounds,
     commands,
     complete_yaml,
-    count_of,
     flag,
-    format_bytes,
     local_path,
     option,
-    percent,
-    person,
-    picked,
-    show,
-    talk,
 )
 from glusterlab.errors import GlusterlabError, RawStoreError, UsageError
 from glusterlab.units import format_duration, format_size

@@ -9,18 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from glusterlab.cli.console import (
-    JsonOption,
-    VerifyOption,
-    commands,
-    complete_raw,
-    complete_yaml,
-    local_path,
-    option,
-    percent,
-    picked,
-    show,
-)
+from glusterlab.cli.console import percent, picked, show
+from glusterlab.cli.options import JsonOption, VerifyOption, commands, complete_raw, complete_yaml, local_path, option
 from glusterlab.units import format_size, short_number
 
 if TYPE_CHECKING:

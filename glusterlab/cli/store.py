@@ -20,25 +20,27 @@ import typer
 
 from glusterlab.cli.console import (
     IMPORTED,
-    JsonOption,
-    RawArgument,
-    VerifyOption,
-    argument,
     bar,
     bounds,
-    commands,
     complain,
-    complete_yaml,
     count_of,
     emit_json,
-    flag,
-    local_path,
-    option,
     percent,
     person,
     picked,
     show,
     talk,
+)
+from glusterlab.cli.options import (
+    JsonOption,
+    RawArgument,
+    VerifyOption,
+    argument,
+    commands,
+    complete_yaml,
+    flag,
+    local_path,
+    option,
 )
 from glusterlab.errors import RawStoreError, StoppedError, UsageError
 from glusterlab.store.manifest import SIGNATURE

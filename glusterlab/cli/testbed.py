@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from glusterlab.cli.console import JsonOption, emit_json, examples, flag, local_path, option, show, steps, talk
+from glusterlab.cli.console import emit_json, show, steps, talk
+from glusterlab.cli.options import JsonOption, examples, flag, local_path, option
 from glusterlab.errors import UsageError
 
 app = typer.Typer(
