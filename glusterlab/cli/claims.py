@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from glusterlab.cli.console import bar, count_of, picked, show, talk
-from glusterlab.cli.options import JsonOption, RawsArgument, VerifyOption, commands, option
+from glusterlab.cli.options import JSON, RAWS, VERIFY, commands, option
 from glusterlab.errors import UsageError
 from glusterlab.units import short_number
 
@@ -105,33 +105,22 @@ def _completion(key: str) -> Callable[[str], Iterator[str]]:
     more="Exit code 0 also with contradicted claims: they are findings, not faults.",
 )
 def claims(
-    raw: RawsArgument,
-    verdict: Annotated[
-        list[VerdictName] | None,
-        option(
-            "VERDICT",
-            "Only reproduced, compatible, contradicted, insufficient-n, depends-on-counting, model-cannot-tell or "
-            "not-measured; may be given again.",
-        ),
-    ] = None,
-    section: Annotated[
-        str | None,
-        option(
-            "TEXT", "Only sections of the study with this in their headings.", autocompletion=_completion("section")
-        ),
-    ] = None,
-    claim_class: Annotated[
-        list[ClassName] | None,
-        option(
-            "CLASS", "Only ratio, ordering, absolute, scale-model, arithmetic or fact; may be given again.", "--class"
-        ),
-    ] = None,
-    one: Annotated[
-        str | None, option("ID", "One claim with all that is behind it.", "--id", autocompletion=_completion("id"))
-    ] = None,
-    study: Annotated[str | None, option("NAME", "Whose claims; default: those of the campaign's study.")] = None,
-    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
-    json: JsonOption = False,
+    raw: list[Path] = RAWS,
+    verdict: list[VerdictName] | None = option(
+        "VERDICT",
+        "Only reproduced, compatible, contradicted, insufficient-n, depends-on-counting, model-cannot-tell or "
+        "not-measured; may be given again.",
+    ),
+    section: str | None = option(
+        "TEXT", "Only sections of the study with this in their headings.", autocompletion=_completion("section")
+    ),
+    claim_class: list[ClassName] | None = option(
+        "CLASS", "Only ratio, ordering, absolute, scale-model, arithmetic or fact; may be given again.", "--class"
+    ),
+    one: str | None = option("ID", "One claim with all that is behind it.", "--id", autocompletion=_completion("id")),
+    study: str | None = option("NAME", "Whose claims; default: those of the campaign's study."),
+    verify: bool = VERIFY,  # noqa: ARG001  its callback does it
+    json: bool = JSON,
 ) -> None:
     """The scorecard: what a study states against what a campaign measured, claim by claim, with a verdict.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from glusterlab.cli.console import bar, count_of, percent, picked, show, talk
-from glusterlab.cli.options import JsonOption, RawsArgument, VerifyOption, commands, flag, local_path, option
+from glusterlab.cli.options import JSON, RAWS, VERIFY, commands, flag, local_path, option
 from glusterlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,29 +64,25 @@ def _share(text: str, option: str, form: str) -> float:
     "unless --allow-untested is given.",
 )
 def compare(
-    raws: RawsArgument,
-    margin: Annotated[str, option("SHARE", "By how much a ratio may be off and count as equivalent.")] = "5%",
-    correction: Annotated[
-        Literal["holm", "fdr"],
-        option(
-            "NAME", "For many cells: holm (few false findings at all) or fdr (a small share of the findings is false)."
-        ),
-    ] = "holm",
-    fail_on: Annotated[
-        str | None, option("WHAT", "Exit 1 where a cell is slower:SHARE (by more, on evidence), or cannot be tested.")
-    ] = None,
-    allow_untested: Annotated[
-        bool, flag("--allow-untested", "Let cells pass that cannot be tested, be it all of them.")
-    ] = False,
-    operation: Annotated[list[str] | None, option("NAME", "Only these, such as create; may be given again.")] = None,
-    markdown: Annotated[str | None, option("FILE", "A short summary for a pull request; - is stdout.")] = None,
-    view: Annotated[
-        Literal["tool", "whole"],
-        option("NAME", "Rates as the tool counts them, or over the whole time from first start to last end."),
-    ] = "tool",
-    same: Annotated[bool, flag("--same", "Allow a campaign to be held against itself or a copy.")] = False,
-    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
-    json: JsonOption = False,
+    raws: list[Path] = RAWS,
+    margin: str = option("SHARE", "By how much a ratio may be off and count as equivalent.", default="5%"),
+    correction: Literal["holm", "fdr"] = option(
+        "NAME",
+        "For many cells: holm (few false findings at all) or fdr (a small share of the findings is false).",
+        default="holm",
+    ),
+    fail_on: str | None = option(
+        "WHAT", "Exit 1 where a cell is slower:SHARE (by more, on evidence), or cannot be tested."
+    ),
+    allow_untested: bool = flag("--allow-untested", "Let cells pass that cannot be tested, be it all of them."),
+    operation: list[str] | None = option("NAME", "Only these, such as create; may be given again."),
+    markdown: str | None = option("FILE", "A short summary for a pull request; - is stdout."),
+    view: Literal["tool", "whole"] = option(
+        "NAME", "Rates as the tool counts them, or over the whole time from first start to last end.", default="tool"
+    ),
+    same: bool = flag("--same", "Allow a campaign to be held against itself or a copy."),
+    verify: bool = VERIFY,  # noqa: ARG001  its callback does it
+    json: bool = JSON,
 ) -> None:
     """Which release is faster: campaigns cell by cell, with intervals, tests, and what else differs."""
     from glusterlab.analysis.compare.cells import Rule

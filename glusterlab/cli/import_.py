@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from glusterlab.cli.console import IMPORTED, bar, count_of, picked, show, talk
-from glusterlab.cli.options import JsonOption, RawRootOption, argument, commands, complete_yaml, flag, option
+from glusterlab.cli.options import JSON, RAW_ROOT, argument, commands, complete_yaml, flag, option
 from glusterlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,19 +32,15 @@ app, command = commands()
     name="import",
 )
 def import_(
-    folder: Annotated[Path, argument("DIR", "A folder with results; it is only read.")],
-    name: Annotated[str, option("NAME", "Name of the campaign, and so of its folder.", "--as")],
-    pattern: Annotated[list[str] | None, option("PATTERN", "What paths below DIR say; may be given again.")] = None,
-    mapping: Annotated[Path | None, option("FILE", "A mapping.yaml.", "--map", autocompletion=complete_yaml)] = None,
-    default: Annotated[
-        list[str] | None, option("KEY=VALUE", "For what neither path nor file says; may be given again.")
-    ] = None,
-    raw: RawRootOption = Path("raw"),
-    dry_run: Annotated[bool, flag("--dry-run", "Show which file is which sample; write nothing.")] = False,
-    skip_bad: Annotated[
-        bool, flag("--skip-bad", "Import the others where mapped files are refused or damaged.")
-    ] = False,
-    json: JsonOption = False,
+    folder: Path = argument("DIR", "A folder with results; it is only read."),
+    name: str = option("NAME", "Name of the campaign, and so of its folder.", "--as", default=...),
+    pattern: list[str] | None = option("PATTERN", "What paths below DIR say; may be given again."),
+    mapping: Path | None = option("FILE", "A mapping.yaml.", "--map", autocompletion=complete_yaml),
+    default: list[str] | None = option("KEY=VALUE", "For what neither path nor file says; may be given again."),
+    raw: Path = RAW_ROOT,
+    dry_run: bool = flag("--dry-run", "Show which file is which sample; write nothing."),
+    skip_bad: bool = flag("--skip-bad", "Import the others where mapped files are refused or damaged."),
+    json: bool = JSON,
 ) -> None:
     """Make a campaign out of results that are there already, made by hand or by other tools: all of it, or nothing."""
     from glusterlab.importing.campaign import campaign_path, write_campaign

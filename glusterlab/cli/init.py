@@ -2,10 +2,9 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
 
 from glusterlab.cli.console import count_of, show, talk
-from glusterlab.cli.options import JsonOption, argument, commands
+from glusterlab.cli.options import JSON, argument, commands
 from glusterlab.errors import DataError, UsageError
 
 app, command = commands()
@@ -20,8 +19,8 @@ PARTS = ("notebooks", "runbooks", "raw/published")
     more="What is at DIR stays as it is: only files that are not there are written.",
 )
 def init(
-    folder: Annotated[Path, argument("DIR", "Where the lab is to be.")],
-    json: JsonOption = False,
+    folder: Path = argument("DIR", "Where the lab is to be."),
+    json: bool = JSON,
 ) -> None:
     """Write a lab: notebooks, runbooks with their campaigns, published studies. Nothing is overwritten."""
     if folder.exists() and not folder.is_dir():

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import typer
 
@@ -55,22 +55,24 @@ def local_path(text: str | Path) -> Path:
     return local(text)
 
 
-def option(metavar: str | None, text: str, *names: str, **more: Any) -> Any:
-    """An option that takes a value."""
-    return typer.Option(*names, metavar=metavar, help=text, **more)
+def option(metavar: str | None, text: str, *names: str, default: Any = None, **more: Any) -> Any:
+    """An option that takes a value; with the default ``...`` it has to be given."""
+    return typer.Option(default, *names, metavar=metavar, help=text, **more)
 
 
-def flag(names: str, text: str) -> Any:
+def path_option(metavar: str, text: str, *names: str, **more: Any) -> Any:
+    """An option that is a path of this machine."""
+    return option(metavar, text, *names, parser=local_path, **more)
+
+
+def flag(names: str, text: str, **more: Any) -> Any:
     """An option that is there or not, such as ``--watch/-w``."""
-    return typer.Option(*names.split(), help=text)
+    return typer.Option(False, *names.split(), help=text, **more)
 
 
-def argument(metavar: str, text: str, **more: Any) -> Any:
+def argument(metavar: str, text: str, *, default: Any = ..., **more: Any) -> Any:
     """An argument that is a path of this machine."""
-    return typer.Argument(metavar=metavar, help=text, parser=local_path, **more)
-
-
-RawArgument = Annotated[Path, argument("RAW", "Folder of a campaign below raw/.", autocompletion=complete_raw)]
+    return typer.Argument(default, metavar=metavar, help=text, parser=local_path, **more)
 
 
 def _every_byte(context: typer.Context, wanted: bool) -> bool:
@@ -81,31 +83,18 @@ def _every_byte(context: typer.Context, wanted: bool) -> bool:
     return wanted
 
 
-VerifyOption = Annotated[  # its callback does what it says: whoever opens a campaign then need not be told
-    bool,
-    typer.Option(
-        "--verify", callback=_every_byte, help="Hash all raw bytes again, not only of files that look touched."
-    ),
-]
-
-RawRootOption = Annotated[Path, option("DIR", "Where campaigns are kept.", "--raw", parser=local_path)]
-RawsArgument = Annotated[
-    list[Path],
-    argument(
-        "RAW...",
-        "Folders of campaigns below raw/; of several the first is the reference.",
-        autocompletion=complete_raw,
-    ),
-]
-ClusterArgument = argument("CLUSTER", "A cluster.yaml.", autocompletion=complete_yaml)
-SchedulerOption = Annotated[
-    str | None,
-    option(
-        "ADDRESS",
-        "A Dask scheduler whose workers do the work; they must reach RAW under the same path. Whoever reaches a tcp:// "
-        "one can run any code on it, its workers and here: a trusted network, or tls:// with certificates in Dask's "
-        "configuration (distributed.comm.tls).",
-        "--scheduler",
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
+RAW = argument("RAW", "Folder of a campaign below raw/.", autocompletion=complete_raw)
+RAWS = argument(
+    "RAW...", "Folders of campaigns below raw/; of several the first is the reference.", autocompletion=complete_raw
+)
+RAW_ROOT = path_option("DIR", "Where campaigns are kept.", "--raw", default=Path("raw"))
+JSON = flag("--json", "JSON on stdout, for scripts.")
+# its callback does what it says: whoever opens a campaign then need not be told
+VERIFY = flag("--verify", "Hash all raw bytes again, not only of files that look touched.", callback=_every_byte)
+SCHEDULER = option(
+    "ADDRESS",
+    "A Dask scheduler whose workers do the work; they must reach RAW under the same path. Whoever reaches a tcp:// "
+    "one can run any code on it, its workers and here: a trusted network, or tls:// with certificates in Dask's "
+    "configuration (distributed.comm.tls).",
+    "--scheduler",
+)

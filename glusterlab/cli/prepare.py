@@ -7,12 +7,12 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from glusterlab.cli.console import count_of, format_bytes, picked, show, talk
-from glusterlab.cli.options import ClusterArgument, JsonOption, commands, flag
+from glusterlab.cli.options import JSON, argument, commands, complete_yaml, flag
 from glusterlab.errors import HostError, UsageError, in_words
 
 if TYPE_CHECKING:
@@ -34,13 +34,11 @@ app, command = commands()
     "only zeros at its ends and in 1,024 samples between: little data on a large device may be missed.",
 )
 def prepare(
-    cluster: Annotated[Path, ClusterArgument],
-    dry_run: Annotated[bool, flag("--dry-run", "Only show what is there and what would be done.")] = False,
-    yes: Annotated[bool, flag("--yes", "Do not ask, for scripts.")] = False,
-    fstab: Annotated[
-        bool, flag("--fstab", "Write the lines into /etc/fstab; it stays as fstab.before-glusterlab.")
-    ] = False,
-    json: JsonOption = False,
+    cluster: Path = argument("CLUSTER", "A cluster.yaml.", autocompletion=complete_yaml),
+    dry_run: bool = flag("--dry-run", "Only show what is there and what would be done."),
+    yes: bool = flag("--yes", "Do not ask, for scripts."),
+    fstab: bool = flag("--fstab", "Write the lines into /etc/fstab; it stays as fstab.before-glusterlab."),
+    json: bool = JSON,
 ) -> None:
     """Make and mount the XFS file systems of the bricks, after showing what is on their devices."""
     from glusterlab.hosts import prepare as work

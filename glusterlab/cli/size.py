@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from glusterlab.cli.console import percent, picked, show
-from glusterlab.cli.options import JsonOption, VerifyOption, commands, complete_raw, complete_yaml, local_path, option
+from glusterlab.cli.options import JSON, VERIFY, commands, complete_raw, complete_yaml, option, path_option
 from glusterlab.units import format_size, short_number
 
 if TYPE_CHECKING:
@@ -46,51 +46,34 @@ def _complete_workload(incomplete: str) -> list[str]:
     "is an assumption. On a scale model, measured values count times its scale. Exit code 1: no layout can.",
 )
 def size(
-    workload: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "large-write, large-read (4 GB files), or 128gb-, 128mb-, 4mb-, 32kb- with write or read.",
-            autocompletion=_complete_workload,
-        ),
-    ] = None,
-    file_size: Annotated[str | None, option("SIZE", "Instead of --workload: a measured file size.")] = None,
-    operation: Annotated[str | None, option("write|read", "Goes with --file-size.")] = None,
-    tool: Annotated[
-        str | None, option("TOOL", "That measured it; default: the one with the most samples of it.")
-    ] = None,
-    throughput: Annotated[
-        str | None, option("RATE", "Of all clients: 5GB/s, 40Gbit/s; small files: 2000 files/s.")
-    ] = None,
-    capacity: Annotated[str | None, option("SIZE", "Of all files today: 500TB, 1.5PB.")] = None,
-    growth: Annotated[str | None, option("SHARE", "Of the capacity, a year: 20%/y; with --years.")] = None,
-    years: Annotated[float | None, option("N", "After which the pool must still be large enough.")] = None,
-    raw: Annotated[
-        Path, option("RAW", "Folder of a campaign below raw/.", parser=local_path, autocompletion=complete_raw)
-    ] = Path("raw", "reference"),
-    prices: Annotated[
-        Path | None,
-        option(
-            "FILE", "A prices.yaml; default: the project's example.", parser=local_path, autocompletion=complete_yaml
-        ),
-    ] = None,
-    disk_size: Annotated[
-        str | None,
-        option(
-            "SIZE",
-            "Of a data disk; default: of the price list, of the cluster. A size that the list lacks has no cost.",
-        ),
-    ] = None,
-    fill_limit: Annotated[str | None, option("SHARE", "How full the pool may get; default: 80%.")] = None,
-    max_fault_domain: Annotated[
-        str | None, option("SHARE", "One server stays below this share of the pool; default: 17%.")
-    ] = None,
-    by: Annotated[
-        Literal["lower", "mean"],
-        typer.Option(help="Size by the lower end of the 95 % interval of a throughput, or by its mean."),
-    ] = "lower",
-    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
-    json: JsonOption = False,
+    workload: str | None = option(
+        "NAME",
+        "large-write, large-read (4 GB files), or 128gb-, 128mb-, 4mb-, 32kb- with write or read.",
+        autocompletion=_complete_workload,
+    ),
+    file_size: str | None = option("SIZE", "Instead of --workload: a measured file size."),
+    operation: str | None = option("write|read", "Goes with --file-size."),
+    tool: str | None = option("TOOL", "That measured it; default: the one with the most samples of it."),
+    throughput: str | None = option("RATE", "Of all clients: 5GB/s, 40Gbit/s; small files: 2000 files/s."),
+    capacity: str | None = option("SIZE", "Of all files today: 500TB, 1.5PB."),
+    growth: str | None = option("SHARE", "Of the capacity, a year: 20%/y; with --years."),
+    years: float | None = option("N", "After which the pool must still be large enough."),
+    raw: Path = path_option(
+        "RAW", "Folder of a campaign below raw/.", default=Path("raw", "reference"), autocompletion=complete_raw
+    ),
+    prices: Path | None = path_option(
+        "FILE", "A prices.yaml; default: the project's example.", autocompletion=complete_yaml
+    ),
+    disk_size: str | None = option(
+        "SIZE", "Of a data disk; default: of the price list, of the cluster. A size that the list lacks has no cost."
+    ),
+    fill_limit: str | None = option("SHARE", "How full the pool may get; default: 80%."),
+    max_fault_domain: str | None = option("SHARE", "One server stays below this share of the pool; default: 17%."),
+    by: Literal["lower", "mean"] = typer.Option(
+        "lower", help="Size by the lower end of the 95 % interval of a throughput, or by its mean."
+    ),
+    verify: bool = VERIFY,  # noqa: ARG001  its callback does it
+    json: bool = JSON,
 ) -> None:
     """Which layouts on how many servers do a workload, with cost and the limit that decides: by what was measured.
 

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from json import dumps
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import typer
@@ -31,17 +31,7 @@ from glusterlab.cli.console import (
     show,
     talk,
 )
-from glusterlab.cli.options import (
-    JsonOption,
-    RawArgument,
-    VerifyOption,
-    argument,
-    commands,
-    complete_yaml,
-    flag,
-    local_path,
-    option,
-)
+from glusterlab.cli.options import JSON, RAW, VERIFY, argument, commands, complete_yaml, flag, option, path_option
 from glusterlab.errors import RawStoreError, StoppedError, UsageError
 from glusterlab.store.manifest import SIGNATURE
 from glusterlab.units import parse_duration
@@ -64,10 +54,10 @@ _MOST_LEFT = 20  # so many names that are left in a copy are shown
     "glusterlab status raw/first-light --json",
 )
 def status(
-    raw: RawArgument,
-    watch: Annotated[bool, flag("--watch -w", "Look over the run's shoulder first, until it ends or Ctrl-C.")] = False,
-    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
-    json: JsonOption = False,
+    raw: Path = RAW,
+    watch: bool = flag("--watch -w", "Look over the run's shoulder first, until it ends or Ctrl-C."),
+    verify: bool = VERIFY,  # noqa: ARG001  its callback does it
+    json: bool = JSON,
 ) -> None:
     """What is done, invalid, failed and left; exit 1 unless every sample is there and valid."""
     from glusterlab.run.state import read_now
@@ -249,13 +239,11 @@ def _interval_json(interval: Interval | None) -> dict[str, Any] | None:
     "glusterlab log raw/night --json | jq 'select(.command) | .host, .command'",
 )
 def log(
-    raw: RawArgument,
-    since: Annotated[
-        str | None, option("WHEN", "From then on: '8 h' (ago), 22:00 (the last one), '2026-11-20 22:00'.")
-    ] = None,
-    problems: Annotated[bool, flag("--problems", "Warnings and errors only.")] = False,
-    follow: Annotated[bool, flag("--follow -f", "Go on until the run ends, or Ctrl-C.")] = False,
-    json: Annotated[bool, flag("--json", "JSON lines for scripts, with every command on the hosts.")] = False,
+    raw: Path = RAW,
+    since: str | None = option("WHEN", "From then on: '8 h' (ago), 22:00 (the last one), '2026-11-20 22:00'."),
+    problems: bool = flag("--problems", "Warnings and errors only."),
+    follow: bool = flag("--follow -f", "Go on until the run ends, or Ctrl-C."),
+    json: bool = flag("--json", "JSON lines for scripts, with every command on the hosts."),
 ) -> None:
     """What happened in a campaign's runs: samples, failures, waits; the log.txt of RAW."""
     from glusterlab.run.view import log_events
@@ -325,12 +313,11 @@ def show_events(events: Iterable[Event], *, as_json: bool) -> int:
     "ssh-keygen(1), ALLOWED SIGNERS.",
 )
 def verify(
-    raw: RawArgument,
-    signature: Annotated[
-        Path | None,
-        option("FILE", "Check the signature, too: who may have made it, and their public keys.", parser=local_path),
-    ] = None,
-    json: JsonOption = False,
+    raw: Path = RAW,
+    signature: Path | None = path_option(
+        "FILE", "Check the signature, too: who may have made it, and their public keys."
+    ),
+    json: bool = JSON,
 ) -> None:
     """Check sums, completeness, and every sample's validity judged again; exit 1 on any finding."""
     from glusterlab.run.verify import verify as examine
@@ -367,13 +354,13 @@ def show_verify(raw: Path, findings: Sequence[Finding], *, as_json: bool) -> Non
     "lines 'gl-s01: storage-a' for hosts, addresses and any other word.",
 )
 def publish(
-    raw: RawArgument,
-    output: Annotated[Path, option("DIR", "Folder of the copy; must not be there.", parser=local_path)],
-    names: Annotated[Path | None, option("FILE", "What is to be called what.", autocompletion=complete_yaml)] = None,
-    name: Annotated[str | None, option("NAME", "What the campaign is called in the copy.")] = None,
-    keep_host_names: Annotated[bool, flag("--keep-host-names", "Leave hosts and their addresses as they are.")] = False,
-    sign: Annotated[Path | None, option("KEY", "Sign the copy's digests with this SSH key.", parser=local_path)] = None,
-    json: JsonOption = False,
+    raw: Path = RAW,
+    output: Path = path_option("DIR", "Folder of the copy; must not be there.", default=...),
+    names: Path | None = option("FILE", "What is to be called what.", autocompletion=complete_yaml),
+    name: str | None = option("NAME", "What the campaign is called in the copy."),
+    keep_host_names: bool = flag("--keep-host-names", "Leave hosts and their addresses as they are."),
+    sign: Path | None = path_option("KEY", "Sign the copy's digests with this SSH key."),
+    json: bool = JSON,
 ) -> None:
     """Copy a campaign to give it away: hosts, addresses, users get neutral names. Exit 1 when any is left."""
     from glusterlab.publishing import publish as copy
@@ -418,9 +405,9 @@ def publish(
     "the same command goes on. URLs are those of fsspec, and credentials are found as it finds them.",
 )
 def fetch(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Folder of a campaign elsewhere.")],
-    folder: Annotated[Path | None, argument("[FOLDER]", "Where to; default: raw/<last part of URL>.")] = None,
-    json: JsonOption = False,
+    url: str = typer.Argument(..., metavar="URL", help="Folder of a campaign elsewhere."),
+    folder: Path | None = argument("[FOLDER]", "Where to; default: raw/<last part of URL>.", default=None),
+    json: bool = JSON,
 ) -> None:
     """Bring a campaign from another machine or a bucket, file by file as its manifest has it."""
     from glusterlab.store.remote import fetch as bring
