@@ -161,27 +161,20 @@ def claims(
 def _show_claims(
     source: Mapping[str, str], stated: Claims, listed: Sequence[Judgement], of: str, *, as_json: bool
 ) -> None:
-    from glusterlab.analysis.claims.scorecard import (
-        contradictions_of,
-        headline,
-        measured_text,
-        repeats_text,
-        scorecard,
-        totals,
-    )
+    from glusterlab.analysis.claims import scorecard as card
     from glusterlab.stats import LEVEL
 
-    table = scorecard(stated, listed)
-    counts = totals(table)
-    others = contradictions_of(stated)
+    table = card.scorecard(stated, listed)
+    counts = card.totals(table)
+    others = card.contradictions_of(stated)
     rows = [
         {
             "claim": row["id"],
             "figure": row["figure"],
             "published": row["published"],
-            "measured (95 %)": measured_text(row),
+            "measured (95 %)": card.measured_text(row),
             "n": row["n"] or "",
-            "n to decide": repeats_text(row),
+            "n to decide": card.repeats_text(row),
             "class": typed(row["class"]),
             "verdict": typed(row["verdict"]),
         }
@@ -206,7 +199,7 @@ def _show_claims(
     if (table["level"] > LEVEL).any():
         typer.echo("\n* of the largest of k ratios, at 1 - 0.05 / k")
     if listed:
-        typer.echo(f"\n{headline(table)}")
+        typer.echo(f"\n{card.headline(table)}")
     typer.echo(f"\n{count_of(len(listed), 'claim')} of {source['study']}{of}, against {source['raw']}")
 
 
@@ -325,6 +318,4 @@ def _as_json(judgement: Judgement, contradicts: Sequence[str]) -> dict[str, Any]
 
 
 def _estimate_json(estimate: Estimate) -> dict[str, Any] | None:
-    if math.isnan(estimate.centre):
-        return None
-    return {"value": estimate.centre, **picked(estimate, "low", "high", "n")}
+    return None if math.isnan(estimate.centre) else picked(estimate, "low", "high", "n", value="centre")

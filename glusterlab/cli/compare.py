@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 app, command = commands()
 
 _SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
-_MARKS = re.compile(r"([\\`*_{}\[\]<>|#])")
-"""What Markdown would take for its own."""
+_MARKS = re.compile(r"([\\`*_{}\[\]<>|#])")  # what Markdown would take for its own
 
 _HEADINGS = {"other": "campaign", "ratio": "change", "interval": "95 % interval", "p": "corrected p"}
 """Of the columns of `glusterlab.analysis.compare.words.rounded`."""
@@ -115,26 +114,20 @@ def compare(
 
 def show_comparison(found: Comparison, outcome: Outcome | None, as_json: bool) -> None:
     """A row per cell, what it comes to, and what else differs."""
-    from glusterlab.analysis.compare.words import (
-        average_sentences,
-        least_lines,
-        listed,
-        rounded,
-        rule_line,
-        verdict_line,
-    )
+    from glusterlab.analysis.compare import words
 
     table = found.table
     lines = [
-        *(verdict_line(table, found.reference.label, release.label) for release in found.others),
-        *([rule_line(found.rule, table)] if len(table) else []),
-        *(*least_lines(table, found.rule), *average_sentences(found.averages), *unmatched_lines(found), *found.notes),
+        *(words.verdict_line(table, found.reference.label, release.label) for release in found.others),
+        *([words.rule_line(found.rule, table)] if len(table) else []),
+        *(*words.least_lines(table, found.rule), *words.average_sentences(found.averages)),
+        *(*unmatched_lines(found), *found.notes),
         *([] if outcome is None else [f"gate: {gate_line(outcome)}"]),
     ]
-    frame = rounded(table).rename(columns=_HEADINGS)
+    frame = words.rounded(table).rename(columns=_HEADINGS)
     show(frame, as_json, as_data(found, outcome), right=("n", "change"), fold="cell", lines=lines)
     if not as_json:
-        for warning in listed(list(found.warnings), _MOST_WARNINGS):
+        for warning in words.listed(list(found.warnings), _MOST_WARNINGS):
             talk(f"warning: {warning}")
         if len(found.warnings) > _MOST_WARNINGS + 1:
             talk("all of them: --json")
@@ -189,7 +182,7 @@ def as_data(found: Comparison, outcome: Outcome | None) -> dict[str, Any]:
 
     data: dict[str, Any] = {
         "campaigns": [
-            {**picked(each, "label", "testbed"), "campaign": each.name, "raw": each.path}
+            picked(each, "label", "testbed", campaign="name", raw="path")
             | {"release": each.version or None, "manifest": each.digest or None}
             for each in found.releases
         ],

@@ -62,14 +62,13 @@ def emit_json(data: Mapping[str, Any], *, version: int | None = SCHEMA_VERSION) 
 
 def bounds(repeats: Repeats | None) -> dict[str, Any] | None:
     """How many repeats a cell gets, and the half-width that ends it, for JSON."""
-    if repeats is None:
-        return None
-    return {"min": repeats.least, **picked(repeats, "max", "half_width")}
+    return None if repeats is None else picked(repeats, "max", "half_width", min="least")
 
 
-def picked(source: object, *names: str) -> dict[str, Any]:
-    """Some attributes of an object, by their names."""
-    return {name: getattr(source, name) for name in names}
+def picked(source: object, /, *names: str, **renamed: str) -> dict[str, Any]:
+    """Some attributes of an object, by their names or by the given ones."""
+    chosen = {name: name for name in names} | renamed
+    return {key: getattr(source, name) for key, name in chosen.items()}
 
 
 def show(

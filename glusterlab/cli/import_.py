@@ -125,10 +125,9 @@ def _as_json(plan: ImportPlan, path: Path, samples: Sequence[Sample] | None) -> 
         "samples": [
             {
                 "file": sample.result.file.name,
-                "result": sample.result.key,
                 "cell": sample.result.cell.id,
                 "repeat": sample.repeat,
-                **picked(sample.result, "line", "status", "reasons"),
+                **picked(sample.result, "line", "status", "reasons", result="key"),
                 "beside": [attached.source for _, attached in sample.attached],
             }
             for sample in plan.samples

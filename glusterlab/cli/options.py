@@ -14,9 +14,9 @@ def examples(*lines: str) -> str:
     return "\n\n".join(["[bold]Examples[/bold]", *lines])
 
 
-def commands() -> tuple[typer.Typer, Callable[..., Callable[[F], F]]]:
+def commands(**settings: Any) -> tuple[typer.Typer, Callable[..., Callable[[F], F]]]:
     """What holds the commands of a module, and a decorator that puts one there: how it is called, and what is more."""
-    app = typer.Typer()
+    app = typer.Typer(**settings)
 
     def command(*lines: str, more: str = "", name: str | None = None) -> Callable[[F], F]:
         return app.command(name, epilog=examples(*lines, *([more] if more else [])))
@@ -91,10 +91,3 @@ RAW_ROOT = path_option("DIR", "Where campaigns are kept.", "--raw", default=Path
 JSON = flag("--json", "JSON on stdout, for scripts.")
 # its callback does what it says: whoever opens a campaign then need not be told
 VERIFY = flag("--verify", "Hash all raw bytes again, not only of files that look touched.", callback=_every_byte)
-SCHEDULER = option(
-    "ADDRESS",
-    "A Dask scheduler whose workers do the work; they must reach RAW under the same path. Whoever reaches a tcp:// "
-    "one can run any code on it, its workers and here: a trusted network, or tls:// with certificates in Dask's "
-    "configuration (distributed.comm.tls).",
-    "--scheduler",
-)

@@ -77,7 +77,6 @@ def prepare(
 
 
 def _connect(pool: Pool) -> None:
-    """Connect to all hosts of a pool, or name all that do not answer."""
     if failed := pool.connect():
         raise HostError(in_words(failed), hosts=sorted(failed))
 

@@ -16,7 +16,6 @@ from glusterlab.cli.options import (
     JSON,
     RAW,
     RAW_ROOT,
-    SCHEDULER,
     VERIFY,
     argument,
     commands,
@@ -41,7 +40,6 @@ RecordKind = StrEnum("RecordKind", ["workload", "worker", "telemetry", "volume",
 
 
 def _complete_tool(incomplete: str) -> Iterator[str]:
-    """Tools whose files can be read."""
     from glusterlab.parse import tools
 
     return (name for name in tools() if name.startswith(incomplete))
@@ -70,10 +68,10 @@ def parse(
 
     kinds = [each.value for each in kind or ()]
 
-    def emit(line: str) -> object:
-        return sys.stdout.write(line + "\n")
-
-    raise typer.Exit(write_lines(files, emit, complain, tool=tool, averages=averages, kinds=kinds))
+    code = write_lines(
+        files, lambda line: sys.stdout.write(f"{line}\n"), complain, tool=tool, averages=averages, kinds=kinds
+    )
+    raise typer.Exit(code)
 
 
 @command(
@@ -84,7 +82,12 @@ def parse(
 def tables(
     raw: Path = RAW,
     output: Path | None = path_option("DIR", "Folder for them; default: figures/<campaign>/tables."),
-    scheduler: str | None = SCHEDULER,
+    scheduler: str | None = option(
+        "ADDRESS",
+        "A Dask scheduler whose workers do the work; they must reach RAW under the same path. Whoever reaches a tcp:// "
+        "one can run any code on it, its workers and here: a trusted network, or tls:// with certificates in Dask's "
+        "configuration (distributed.comm.tls).",
+    ),
     verify: bool = VERIFY,  # noqa: ARG001  its callback does it
     json: bool = JSON,
 ) -> None:

@@ -264,11 +264,9 @@ def _json(answer: Answer, campaign: Path) -> dict[str, Any]:
     return {
         "campaign": campaign,
         "request": {
-            **picked(request, *names, "fill_limit", "max_fault_domain", "by"),
+            **picked(request, *names, "fill_limit", "max_fault_domain", "by", capacity_bytes="capacity"),
+            **picked(request, growth_per_year="growth", final_capacity_bytes="final_capacity"),
             "access": ACCESS,
-            "capacity_bytes": request.capacity,
-            "growth_per_year": request.growth,
-            "final_capacity_bytes": request.final_capacity,
         },
         "prices": None if prices is None else picked(prices, "name", "currency", "date", "example"),
         "layouts": [_layout_json(one) for one in answer.sized],
@@ -279,31 +277,18 @@ def _json(answer: Answer, campaign: Path) -> dict[str, Any]:
 
 def _layout_json(one: Sizing) -> dict[str, Any]:
     block = one.block
-    per_disk = dict(zip(("rate_per_disk_mean", "rate_per_disk_low", "rate_per_disk_high"), one.per_disk, strict=True))
     measured = ("servers", "disks", "workers", "n", "scale", "operations_limited", "still_rising")
     return {
         **picked(one, "possible", "problem", "rate_mean", "rate_low", "rate_high", "cost", "fault_domain", "advice"),
-        **per_disk,
-        "layout": block.series,
-        "type": block.type,
-        "geometry_measured": block.geometry,
-        "kind": block.kind,
-        "server": block.server,
-        "servers": one.servers or None,
-        "servers_by_limit": one.needs,
-        "decided_by": one.binding,
-        "usable_bytes": one.usable,
-        "fillable_bytes": one.fillable,
-        "cost_problem": block.cost_problem,
+        **dict(zip(("rate_per_disk_mean", "rate_per_disk_low", "rate_per_disk_high"), one.per_disk, strict=True)),
+        **picked(one, servers_by_limit="needs", decided_by="binding", usable_bytes="usable", fillable_bytes="fillable"),
+        **picked(one, rule_of_thumb_per_server="thumb_rate", rule_of_thumb_servers="thumb_servers"),
+        **picked(block, "type", "kind", "server", "cost_problem", layout="series", geometry_measured="geometry"),
         "server_guessed": block.guessed,
-        "rule_of_thumb_per_server": one.thumb_rate,
-        "rule_of_thumb_servers": one.thumb_servers,
+        "servers": one.servers or None,
         "physical_bound_per_server": one.bound_rate,
         "measured": {
-            **picked(block, *measured),
-            "workers_measured": block.measured_workers,
-            "full_size_mean": block.mean,
-            "full_size_low": block.low,
-            "full_size_high": block.high,
+            **picked(block, *measured, workers_measured="measured_workers"),
+            **picked(block, full_size_mean="mean", full_size_low="low", full_size_high="high"),
         },
     }

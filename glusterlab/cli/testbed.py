@@ -5,10 +5,10 @@ from pathlib import Path
 import typer
 
 from glusterlab.cli.console import emit_json, show, steps, talk
-from glusterlab.cli.options import JSON, examples, flag, option, path_option
+from glusterlab.cli.options import JSON, commands, examples, flag, option, path_option
 from glusterlab.errors import UsageError
 
-app = typer.Typer(
+app, command = commands(
     name="testbed",
     help="A real GlusterFS pool on this machine, slowed to a scale model (root, Linux).",
     epilog=examples("glusterlab testbed up", "glusterlab testbed status", "glusterlab testbed down"),
@@ -27,13 +27,11 @@ def _running() -> list[str]:
 NAME = option("NAME", "Which testbed.", "--name", default="default", autocompletion=_running)
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab testbed up",
-        "glusterlab testbed up --name small --servers 6 --clients 4 --disks 2 --subnet 10.78.0.0/24",
-        "glusterlab testbed up --name next --release trixie --subnet 10.79.0.0/24",
-        "glusterlab testbed up --name old --tree /srv/trees/gluster-3.8.4 --subnet 10.80.0.0/24",
-    )
+@command(
+    "glusterlab testbed up",
+    "glusterlab testbed up --name small --servers 6 --clients 4 --disks 2 --subnet 10.78.0.0/24",
+    "glusterlab testbed up --name next --release trixie --subnet 10.79.0.0/24",
+    "glusterlab testbed up --name old --tree /srv/trees/gluster-3.8.4 --subnet 10.80.0.0/24",
 )
 def up(
     name: str = NAME,
@@ -122,7 +120,7 @@ def up(
         typer.echo(instructions(state))
 
 
-@app.command(epilog=examples("glusterlab testbed down", "glusterlab testbed down --name small"))
+@command("glusterlab testbed down", "glusterlab testbed down --name small")
 def down(name: str = NAME) -> None:
     """Remove everything that 'up' made, after a crash too; exit 2 when there is no such testbed."""
     from glusterlab.testbed.lifecycle import down as stop
@@ -133,7 +131,7 @@ def down(name: str = NAME) -> None:
     talk(f"the testbed '{name}' is down")
 
 
-@app.command(epilog=examples("glusterlab testbed status", "glusterlab testbed status --json"))
+@command("glusterlab testbed status", "glusterlab testbed status --json")
 def status(name: str = NAME, json: bool = JSON) -> None:
     """Which hosts run their services; exit 1 when there is no such testbed or a host of it is down."""
     from glusterlab.testbed.lifecycle import status as examine

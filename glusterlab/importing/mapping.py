@@ -67,7 +67,6 @@ class Pattern:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields in it, in their order."""
         return tuple(value for kind, value in self.tokens if kind == "field")
 
     def match(self, path: str, accepts: Callable[[str, str], bool]) -> dict[str, str] | None:
@@ -193,7 +192,6 @@ class _Entry(Facts):
         return self
 
     def facts(self) -> dict[str, Any]:
-        """The keys that have a value, and their values."""
         names = (*FIELDS, "accept_unjudged", "role", "timezone")
         return {name: value for name in names if (value := getattr(self, name, None)) is not None}
 
@@ -358,7 +356,6 @@ class Mapping(SpecModel):
         return found
 
     def accepts(self, field: str, text: str) -> bool:
-        """Whether a text of a path can be the value of a field."""
         with suppress(ValueError):
             self.read_field(field, text)
             return True

@@ -129,7 +129,6 @@ class Assignment:
         return isinstance(self.entry, GlusterFiles)
 
     def refused(self, error: Exception | str) -> Refusal:
-        """The refusal of the file because of an error."""
         message, line = (error.message, error.line) if isinstance(error, ParseError) else (str(error), None)
         return Refusal(shown(self.file.name), message, line)
 

@@ -100,7 +100,6 @@ class ImportPlan:
 
     @property
     def cells(self) -> int:
-        """Number of cells."""
         return len({sample.result.cell.id for sample in self.samples})
 
 

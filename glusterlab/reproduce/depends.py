@@ -25,8 +25,7 @@ from glusterlab.store.digests import (
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
 
-SHARED = ("notebooks", "runbooks", "raw/published")
-"""What of a project a notebook may read besides its campaign."""
+SHARED = ("notebooks", "runbooks", "raw/published")  # what of a project a notebook may read besides its campaign
 
 INDEX = "index.html"
 MAX_SHARED_BYTES = 64 << 20
@@ -43,7 +42,6 @@ class Task:
 
     @property
     def notebook(self) -> str:
-        """Its name without suffix."""
         return self.source.path.stem
 
 
@@ -79,17 +77,14 @@ class Campaign:
 
     @property
     def name(self) -> str:
-        """The folder's."""
         return self.raw.name
 
     @property
     def tables(self) -> Path:
-        """Where its tables are kept."""
         return self.figures / "tables"
 
     @property
     def parameters(self) -> dict[str, str]:
-        """What its notebooks get as parameters."""
         inside = self.raw.is_relative_to(self.project)
         where = self.raw.relative_to(self.project).as_posix() if inside else str(self.raw)
         return {"campaign": where, "figures": f"figures/{self.name}"}

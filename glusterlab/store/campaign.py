@@ -233,7 +233,6 @@ class RawStore:
         return read_cell(self.path / "cells" / cell_id / "cell.json")
 
     def samples(self, cell_id: str | None = None) -> list[Sample]:
-        """All samples, or those of one cell, by cell id and number."""
         folders = sorted(self.path.glob(f"cells/{'*' if cell_id is None else cell_id}/sample-*"))
         wrong = {self.path.joinpath(*name.split("/")[:3]) for name in self.wrong}
         return [
@@ -282,7 +281,6 @@ class RawStore:
 
     @property
     def listed(self) -> dict[str, str]:
-        """Digests by the manifest."""
         return Manifest.read(self.path).digests
 
     @property

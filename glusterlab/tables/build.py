@@ -49,16 +49,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Tables", "Written", "folder_of", "gluster_versions", "load", "write"]
 
-PARALLEL_BYTES = 8 << 20
-"""So much of fewer samples is worth the start of several processes, too."""
+PARALLEL_BYTES = 8 << 20  # so much of fewer samples is worth the start of several processes, too
 
-BIG_BYTES = 2 << 20
-"""A telemetry file of more bytes than this is a job, or several, of its own."""
+BIG_BYTES = 2 << 20  # a telemetry file of more bytes than this is a job, or several, of its own
 
 CHUNK_BYTES = 24 << 20
 
-MARKER = ".glusterlab-tables"
-"""Says that a folder is ours: nothing is removed in any other."""
+MARKER = ".glusterlab-tables"  # says that a folder is ours: nothing is removed in any other
 
 LATER = ("analysis", "plots", "figures", "sections", "reproduce", "testbed", "importing", "publishing", "cli")
 """Folders of the library that tables import nothing of: a change there changes no table."""
