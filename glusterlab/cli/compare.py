@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from glusterlab.cli.console import bar, count_of, percent, picked, show, talk
+from glusterlab.cli.console import bar, count_of, percent, picked, show
 from glusterlab.cli.options import JSON, RAWS, VERIFY, commands, flag, local_path, option
 from glusterlab.errors import UsageError
 
@@ -125,12 +125,10 @@ def show_comparison(found: Comparison, outcome: Outcome | None, as_json: bool) -
         *([] if outcome is None else [f"gate: {gate_line(outcome)}"]),
     ]
     frame = words.rounded(table).rename(columns=_HEADINGS)
-    show(frame, as_json, as_data(found, outcome), right=("n", "change"), fold="cell", lines=lines)
-    if not as_json:
-        for warning in words.listed(list(found.warnings), _MOST_WARNINGS):
-            talk(f"warning: {warning}")
-        if len(found.warnings) > _MOST_WARNINGS + 1:
-            talk("all of them: --json")
+    notes = [f"warning: {warning}" for warning in words.listed(list(found.warnings), _MOST_WARNINGS)]
+    if len(found.warnings) > _MOST_WARNINGS + 1:
+        notes.append("all of them: --json")
+    show(frame, as_json, as_data(found, outcome), right=("n", "change"), fold="cell", lines=lines, notes=notes)
 
 
 def unmatched_lines(found: Comparison) -> list[str]:

@@ -79,11 +79,13 @@ def show(
     right: Iterable[str] = (),
     fold: str | None = None,
     lines: Iterable[str] = (),
+    notes: Iterable[str] = (),
 ) -> None:
     """A command's result on stdout: `frame` as a table, then `lines`; or for scripts `data`, else the frame's rows.
 
     The table is drawn on a terminal, else plain aligned columns. Columns named in `right` are aligned to the right;
-    `fold` is the only column that a narrow terminal may break, and without it all may be broken.
+    `fold` is the only column that a narrow terminal may break, and without it all may be broken. `notes` are for the
+    person on stderr, not for scripts.
     """
     rows: Sequence[Mapping[Any, object]] = frame if isinstance(frame, Sequence) else frame.to_dict("records")
     if as_json:
@@ -93,6 +95,8 @@ def show(
         _show_table(list(rows[0]), [list(row.values()) for row in rows], right, fold)
     for number, line in enumerate(lines):
         typer.echo(f"\n{line}" if rows and not number else line)
+    for note in notes:
+        talk(note)
 
 
 def _show_table(columns: list[str], rows: Iterable[Iterable[object]], right: Iterable[str], fold: str | None) -> None:

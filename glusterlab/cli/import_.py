@@ -86,10 +86,8 @@ def show_import(
         if everything
     ]
     lines = _lines(plan, path, written=samples is not None, limit=None if everything else LISTED)
-    show(rows, as_json, _as_json(plan, path, samples), right=("repeat",), lines=lines)
-    if not as_json:
-        for note in plan.notes:
-            talk(f"note: {note}")
+    notes = [f"note: {note}" for note in plan.notes]
+    show(rows, as_json, _as_json(plan, path, samples), right=("repeat",), lines=lines, notes=notes)
 
 
 def _lines(plan: ImportPlan, path: Path, *, written: bool, limit: int | None) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from glusterlab.cli.console import count_of, show, talk
+from glusterlab.cli.console import count_of, show
 from glusterlab.cli.options import JSON, argument, commands
 from glusterlab.errors import DataError, UsageError
 
@@ -27,9 +27,8 @@ def init(
         raise UsageError(f"{folder}: expected a folder or nothing, found a file")
     written, kept = write_lab(source(), folder)
     line = f"{folder}: {count_of(len(written), 'file')} written, {count_of(len(kept), 'file')} there from before"
-    show([], json, {"folder": folder, "written": written, "kept": kept}, lines=[line])
-    if not json:
-        talk(f"next: cd {folder}; runbooks/README.md has the way, runbooks/testbed/demo.yaml a campaign of two minutes")
+    advice = f"next: cd {folder}; runbooks/README.md has the way, runbooks/testbed/demo.yaml a campaign of two minutes"
+    show([], json, {"folder": folder, "written": written, "kept": kept}, lines=[line], notes=[advice])
 
 
 def source() -> Path:

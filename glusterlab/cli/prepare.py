@@ -69,9 +69,10 @@ def prepare(
         done = work.prepare(pool, pool_file, devices, write_fstab=fstab, note=talk)
         lines = [f"\n{count_of(len(done.made), 'file system')} made or mounted; for /etc/fstab:"]
         lines += [f"{host}: {line}" for host, lines in sorted(done.fstab.items()) for line in lines]
-        show([], json, {"made": [_plain(device) for device in done.made], "fstab": done.fstab}, lines=lines)
-        if not json and not done.made:
-            talk("all bricks were ready already")
+        notes = () if done.made else ("all bricks were ready already",)
+        show(
+            [], json, {"made": [_plain(device) for device in done.made], "fstab": done.fstab}, lines=lines, notes=notes
+        )
     finally:
         pool.close()
 

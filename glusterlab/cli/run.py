@@ -215,12 +215,9 @@ def show_run(summary: RunSummary, *, as_json: bool) -> None:
         f"{summary.path}: {count_of(summary.total, 'sample')}: {counts}; "
         f"{summary.executed} executed in {format_duration(summary.seconds)}{stopped}{left_out}"
     )
-    show([], as_json, {**asdict(summary), "exit_code": summary.exit_code}, lines=[line])
-    if as_json:
-        return
     left_out_because = (f"not runnable here, and left out: {reason}" for reason in summary.not_runnable_reasons)
-    for sentence in filter(None, [*left_out_because, *summary.problems, summary.advice]):
-        talk(sentence)
+    notes = filter(None, [*left_out_because, *summary.problems, summary.advice])
+    show([], as_json, {**asdict(summary), "exit_code": summary.exit_code}, lines=[line], notes=notes)
 
 
 def show_plan(

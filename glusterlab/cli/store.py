@@ -376,6 +376,14 @@ def publish(
     more = len(made.left) - _MOST_LEFT
     redacted = f", secrets taken out of {count_of(made.redacted, 'text')}" if made.redacted else ""
     counts = f"{count_of(made.files, 'file')} with {count_of(made.samples, 'sample')}, judged as in the original"
+    notes = [f"{made.names_file} leads back to the original names: do not give it away"]
+    if any(left.kind == "name" and left.path.startswith(("cells/", "campaign.yaml")) for left in made.left):
+        notes.append("--name renames the campaign; cells, and what their ids are made of, cannot be renamed")
+    if made.left:
+        notes.append(
+            "not fit to be given away: name what is left in a file for --names ('found: replacement'), remove the copy,"
+            " and publish again"
+        )
     show(
         [{"left": left.kind, "file": left.path, "found": left.found} for left in made.left[:_MOST_LEFT]],
         json,
@@ -384,16 +392,8 @@ def publish(
             *([f"and {more} more; --json lists all"] if more > 0 else []),
             f"{made.path}: {counts}; {count_of(made.renamed, 'name')} replaced{redacted}",
         ],
+        notes=notes,
     )
-    if not json:
-        talk(f"{made.names_file} leads back to the original names: do not give it away")
-    if made.left and not json:
-        if any(left.kind == "name" and left.path.startswith(("cells/", "campaign.yaml")) for left in made.left):
-            talk("--name renames the campaign; cells, and what their ids are made of, cannot be renamed")
-        talk(
-            "not fit to be given away: name what is left in a file for --names ('found: replacement'), remove the copy,"
-            " and publish again"
-        )
     if made.left:
         raise typer.Exit(1)
 

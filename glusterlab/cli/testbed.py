@@ -152,9 +152,8 @@ def status(name: str = NAME, json: bool = JSON) -> None:
         for host in hosts
     ]
     facts = {"name": name, "state": folder, "cluster": cluster, "gluster": state.gluster, "tree": state.options.tree}
-    show(rows, json, {**facts, "hosts": hosts}, right=("processes",))
-    if not json:
-        talk(f"runs {state.runs}" + (f" ({state.options.tree})" if state.options.tree else ""))
-        talk(f"cluster file: {cluster}")
+    notes = [f"runs {state.runs}" + (f" ({state.options.tree})" if state.options.tree else "")]
+    notes.append(f"cluster file: {cluster}")
+    show(rows, json, {**facts, "hosts": hosts}, right=("processes",), notes=notes)
     if not all(host.running for host in hosts):
         raise typer.Exit(1)

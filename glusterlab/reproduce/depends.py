@@ -13,15 +13,7 @@ from glusterlab.figures.names import output_files
 from glusterlab.reproduce.state import STATE, Failure, State, intact
 from glusterlab.spec.yaml import load_cluster
 from glusterlab.store.baselines import find_baseline
-from glusterlab.store.digests import (
-    CAMPAIGNS,
-    NotebookSource,
-    RawDigests,
-    check_raw,
-    files_below,
-    key,
-    split_names,
-)
+from glusterlab.store.digests import CAMPAIGNS, NotebookSource, RawDigests, check_raw, files_below, key, split_names
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
 
