@@ -18,19 +18,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from glusterlab.cli.console import (
-    IMPORTED,
-    bar,
-    bounds,
-    complain,
-    count_of,
-    emit_json,
-    percent,
-    person,
-    picked,
-    show,
-    talk,
-)
+from glusterlab.cli.console import IMPORTED, bar, bounds, complain, count_of, percent, person, picked, show, talk
 from glusterlab.cli.options import JSON, RAW, VERIFY, argument, commands, complete_yaml, flag, option, path_option
 from glusterlab.errors import RawStoreError, StoppedError, UsageError
 from glusterlab.store.manifest import SIGNATURE
@@ -98,7 +86,7 @@ def show_status(status: CampaignStatus, *, as_json: bool, run: RunState | None =
         # its last results and notes are in the log
         left_out = {"schema_version", "recent", "notes", "process_start"}
         state = run and {**run.model_dump(mode="json", exclude=left_out), "life": life(run)}
-        emit_json({**_status_json(status), "run": state})
+        show((), True, {**_status_json(status), "run": state})
         return
     rows = _rows(status)
     names = [name for name in rows[0] if name != "cell"] if rows else []

@@ -39,8 +39,6 @@ def campaign_path(raw_root: Path, name: str) -> Path:
 def write_campaign(plan: ImportPlan, path: Path, progress: Callable[[int, int], None]) -> list[Sample]:
     """Make the campaign's folder, which appears when it is whole; its samples, as they were judged.
 
-    `progress` is called with the number of samples written, and of all.
-
     Raises `RawStoreError` when a file cannot be copied or written, or was changed meanwhile; nothing is left then.
     """
     mapping, cluster = plan.mapping, plan.cluster

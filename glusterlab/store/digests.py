@@ -423,10 +423,7 @@ def cell_tools(raw: Path, manifest: Manifest) -> dict[str, str | None]:
 
 
 class RawDigests:
-    """Digests of what is read of one campaign; its manifest is read once for all notebooks.
-
-    `raw`: the campaign's folder. `whole`: digest of the manifest.
-    """
+    """Digests of what is read of one campaign, `whole` of its manifest, which is read once for all notebooks."""
 
     def __init__(self, raw: Path) -> None:
         self.whole = file_digest(raw / MANIFEST)

@@ -31,10 +31,6 @@ class ResultKey(Stored):
     job: str | None = None
     occurrence: int = 1
 
-    @classmethod
-    def of(cls, record: WorkloadRecord, occurrence: int = 1) -> ResultKey:
-        return cls(run=record.run, operation=record.operation, host=record.host, job=record.job, occurrence=occurrence)
-
     def __str__(self) -> str:
         job, host = f"job {self.job}" if self.job else "", f"host {self.host}" if self.host else ""
         occurrence = f"no. {self.occurrence}" if self.occurrence > 1 else ""
@@ -95,7 +91,7 @@ def keyed(records: Sequence[Record]) -> list[tuple[ResultKey, WorkloadRecord]]:
     found = []
     for record in records:
         if isinstance(record, WorkloadRecord):
-            first = ResultKey.of(record)
+            first = ResultKey(run=record.run, operation=record.operation, host=record.host, job=record.job)
             counts[first] = counts.get(first, 0) + 1
             found.append((first.model_copy(update={"occurrence": counts[first]}), record))
     return found
