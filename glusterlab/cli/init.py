@@ -18,10 +18,7 @@ PARTS = ("notebooks", "runbooks", "raw/published")
     "cd lab; jupyter lab notebooks",
     more="What is at DIR stays as it is: only files that are not there are written.",
 )
-def init(
-    folder: Path = argument("DIR", "Where the lab is to be."),
-    json: bool = JSON,
-) -> None:
+def init(folder: Path = argument("DIR", "Where the lab is to be."), json: bool = JSON) -> None:
     """Write a lab: notebooks, runbooks with their campaigns, published studies. Nothing is overwritten."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder}: expected a folder or nothing, found a file")

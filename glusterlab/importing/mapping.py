@@ -1,7 +1,5 @@
 """The mapping: which part of the matrix each file of a folder is (``mapping.yaml``), and its patterns over paths."""
 
-from __future__ import annotations
-
 import re
 import zoneinfo
 from collections.abc import Callable, Sequence
@@ -47,7 +45,7 @@ class Pattern:
     tokens: tuple[tuple[str, str], ...]
 
     @classmethod
-    def parse(cls, text: str, fields: tuple[str, ...] = TELEMETRY_FIELDS) -> Pattern:
+    def parse(cls, text: str, fields: tuple[str, ...] = TELEMETRY_FIELDS) -> Self:
         """Read a pattern; `ValueError` when a field is unknown, stands twice or cannot be told from its neighbour."""
         _below(text)
         tokens: list[tuple[str, str]] = []
@@ -238,7 +236,7 @@ class LayoutFacts(SpecModel):
     options: dict[OptionName, OptionValue] = Field(default={}, description="volume options that tell it from others")
 
     @model_validator(mode="after")
-    def _geometry_fits(self) -> LayoutFacts:
+    def _geometry_fits(self) -> Self:
         volume = self.type not in (None, "other")
         if not volume and self.geometry not in (None, "1"):
             raise problem(f"expected a type that has a geometry, found {self.geometry!r} without one", "geometry")
@@ -310,7 +308,7 @@ class Mapping(SpecModel):
     timezone: Zone | None = Field(default=None, description="of sar's text, which has local times")
 
     @model_validator(mode="after")
-    def _consistent(self) -> Mapping:
+    def _consistent(self) -> Self:
         for field, words in self.aliases.items():
             if field not in TELEMETRY_FIELDS:
                 raise problem(f"unknown field {field!r}" + suggest(field, list(TELEMETRY_FIELDS)), "aliases", field)

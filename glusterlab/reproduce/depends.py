@@ -12,7 +12,7 @@ from glusterlab.errors import GlusterlabError, ReproduceError
 from glusterlab.figures.names import output_files
 from glusterlab.reproduce.state import STATE, Failure, State, intact
 from glusterlab.spec.yaml import load_cluster
-from glusterlab.store.baselines import find_baseline
+from glusterlab.store.baselines import search_baseline
 from glusterlab.store.digests import CAMPAIGNS, NotebookSource, RawDigests, check_raw, files_below, key, split_names
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
@@ -62,7 +62,7 @@ class Campaign:
         state = State.read(figures / STATE)
         check_raw(raw)
         cluster = raw / "cluster.yaml"
-        baseline = find_baseline(raw, load_cluster(cluster)) if cluster.is_file() else None
+        baseline = search_baseline(raw, load_cluster(cluster)).path if cluster.is_file() else None
         if baseline is not None:
             check_raw(baseline)
         return cls(project, raw, figures, state, RawDigests(raw), notebooks, baseline)

@@ -1,13 +1,11 @@
 """One imported sample: what its import.json says, which result of its file it is, and whether that counts."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from glusterlab import tools
 from glusterlab.errors import ParseError
@@ -107,7 +105,7 @@ class _Content:
     damage: ParseError | None
 
     @classmethod
-    def of(cls, document: Document, tool: str) -> _Content:
+    def of(cls, document: Document, tool: str) -> Self:
         records, damage = read_all(document, tool)
         found = cls(dict(keyed(records)), defaultdict(list), defaultdict(list), damage)
         for key in found.results:
