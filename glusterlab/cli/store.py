@@ -195,11 +195,8 @@ def _status_json(status: CampaignStatus) -> dict[str, Any]:
             picked(count, "code", "sentence", "advice", "samples", "open", "cells", "hosts") for count in status.reasons
         ],
         "last_failures": [
-            {
-                **picked(sample, "sample", "repeat", "attempt", "warmup", "status", "reasons"),
-                "cell": sample.cell_id,
-                "time": round(ended_at(sample), 3),
-            }
+            picked(sample, "sample", "repeat", "attempt", "warmup", "status", "reasons", cell="cell_id")
+            | {"time": round(ended_at(sample), 3)}
             for sample in status.failures
         ],
         "repeats": bounds(status.repeats),

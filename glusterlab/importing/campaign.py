@@ -93,14 +93,12 @@ def _write_sample(writer: SampleWriter, planned: PlannedImport, plan: ImportPlan
     )
     writer.write(IMPORT_FILE, dump_json(record.model_dump(mode="json")))
     verdict = judge_imported(writer.folder, result.cell)
-    servers, clients = mapping.servers, mapping.clients
-    if cluster is not None:
-        servers = servers or tuple(host.name for host in cluster.servers)
-        clients = clients or tuple(host.name for host in cluster.clients)
-    servers += tuple(str(each.host) for _, each in planned.attached if each.role == "server")
-    clients += tuple(str(each.host) for _, each in planned.attached if each.role == "client")
-    servers, clients = tuple(dict.fromkeys(servers)), tuple(dict.fromkeys(clients))
-    return writer.finish(verdict.reasons, origin="imported", disks=result.disks, servers=servers, clients=clients)
+    hosts: dict[str, Any] = {}
+    for role in ("server", "client"):
+        named = getattr(mapping, f"{role}s") or tuple(host.name for host in getattr(cluster, f"{role}s", ()))
+        beside = (str(each.host) for _, each in planned.attached if each.role == role)
+        hosts[f"{role}s"] = tuple(dict.fromkeys((*named, *beside)))
+    return writer.finish(verdict.reasons, origin="imported", disks=result.disks, **hosts)
 
 
 def environment(plan: ImportPlan) -> dict[str, Any]:

@@ -97,9 +97,6 @@ def _ends(kind: str, value: str, path: str, start: int) -> range | list[int]:
     return range(start + (kind == "field"), (len(path) if slash < 0 else slash) + 1)
 
 
-OPERATIONS: tuple[str, ...] = get_args(Operation)
-
-
 def _known(kind: str, choices: Callable[[], Sequence[str]]) -> BeforeValidator:
     def check(value: object) -> object:
         if isinstance(value, str) and value not in choices():
@@ -122,7 +119,7 @@ def _zone(value: object) -> object:
 
 
 ToolName = Annotated[str, _known("tool", readers)]
-OperationName = Annotated[str, _known("operation", lambda: OPERATIONS)]
+OperationName = Annotated[str, _known("operation", lambda: get_args(Operation))]
 PathBelow = Annotated[str, BeforeValidator(_below)]
 LayoutName = Annotated[str, Field(min_length=1, max_length=60)]
 Zone = Annotated[str, BeforeValidator(_zone)]

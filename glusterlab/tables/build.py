@@ -331,8 +331,7 @@ def _jobs(store: RawStore, files: Mapping[str, str], wanted: Collection[str] | N
     backings = load_cluster(cluster).backings if cluster.is_file() else {}
     for sample in samples:
         if (cell := cells.get(sample.cell_id)) is None:
-            message = f"{store.path}: expected a cell.json for {sample.cell_id}, found none"
-            raise RawStoreError(message, path=store.path)
+            raise RawStoreError(f"{store.path}: expected a cell.json for {sample.cell_id}, found none", path=store.path)
         backing = backings.get(cell.layout.backing)
         kind, model = (cell.layout.backing, "") if backing is None else (backing.kind, backing.server_model or "")
         version = gluster_versions(environment, sample.servers)
