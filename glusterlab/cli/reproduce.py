@@ -29,7 +29,7 @@ from glusterlab.errors import DataError, GlusterlabError
 from glusterlab.units import format_duration
 
 if TYPE_CHECKING:
-    from glusterlab.reproduce.reproduce import Progress, ReproduceSummary
+    from glusterlab.reproduce.state import Progress, ReproduceSummary
     from glusterlab.sections.trace import Trace
     from glusterlab.tables.build import Written
 

@@ -348,8 +348,8 @@ def publish(
     json: bool = JSON,
 ) -> None:
     """Copy a campaign to give it away: hosts, addresses, users get neutral names. Exit 1 when any is left."""
-    from glusterlab.publishing import publish as copy
-    from glusterlab.publishing import read_names
+    from glusterlab.publishing.copy import publish as copy
+    from glusterlab.publishing.names import read_names
     from glusterlab.store.signature import sign as sign_manifest
 
     if sign is not None and not sign.is_file():

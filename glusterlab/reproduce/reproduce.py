@@ -28,8 +28,6 @@ from glusterlab.store.digests import environment_parts
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
 
-__all__ = ["Failure", "Progress", "ReproduceSummary", "reproduce"]
-
 
 def reproduce(
     raw_paths: Sequence[Path] = (),

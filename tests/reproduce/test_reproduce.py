@@ -24,8 +24,8 @@ from glusterlab.figures import gallery
 from glusterlab.reproduce import execute
 from glusterlab.reproduce import reproduce as reproducing
 from glusterlab.reproduce.execute import with_outputs_of
-from glusterlab.reproduce.reproduce import Progress, ReproduceSummary, reproduce
-from glusterlab.reproduce.state import LOCK, held, put
+from glusterlab.reproduce.reproduce import reproduce
+from glusterlab.reproduce.state import LOCK, Progress, ReproduceSummary, held, put
 from glusterlab.store import digests as fingerprint
 from glusterlab.store.baselines import Search
 from glusterlab.store.digests import NotebookSource
