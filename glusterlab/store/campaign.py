@@ -4,6 +4,7 @@ A sample is written into ``cells/<id>/.sample-<nn>.partial/`` and becomes ``samp
 sample.json, the last of its files, is on the disk. Nothing is changed after that.
 """
 
+import fcntl
 import os
 import re
 import shutil
@@ -68,8 +69,6 @@ def appear(partial: Path, path: Path) -> None:
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
     """Keep others from opening a campaign's lock in a folder while that campaign gets its place there."""
-    import fcntl
-
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         # some file systems, such as NFS, lock no folders

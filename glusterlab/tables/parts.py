@@ -4,19 +4,15 @@ To start 48 workers over SSH can take half of a command's time, and a tool repor
 is found in the telemetry.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from glusterlab.tools import runnable
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MOVED_METRICS = ("receive_bytes_per_s", "transmit_bytes_per_s", "read_bytes_per_s", "write_bytes_per_s")
 MOVED = (("network", "client"), ("network", "server"), ("disk", "server"))
