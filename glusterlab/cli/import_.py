@@ -15,7 +15,6 @@ from glusterlab.errors import UsageError
 
 if TYPE_CHECKING:
     from glusterlab.importing.plan import ImportPlan
-    from glusterlab.store.campaign import Sample
 
 app, command = commands()
 
@@ -52,11 +51,10 @@ def import_(
     with bar("reading files") as progress:
         plan = plan_import(folder, found, progress, raw_root=raw)
     fit = bool(plan.samples) and (skip_bad or not plan.refused)
-    samples = None
     if fit and not dry_run:
         with bar("writing samples") as progress:
-            samples = write_campaign(plan, path, progress)
-    show_import(plan, path, samples, everything=dry_run, as_json=json)
+            write_campaign(plan, path, progress)
+    show_import(plan, path, written=fit and not dry_run, everything=dry_run, as_json=json)
     if plan.refused and not skip_bad and plan.samples:
         talk("refused files keep the others out: mend the mapping, or import without them by --skip-bad")
     if not fit:
@@ -73,9 +71,7 @@ def _pairs(words: list[str]) -> dict[str, str]:
 LISTED = 20  # so many files that are not imported are named on a terminal; --dry-run and --json name all
 
 
-def show_import(
-    plan: ImportPlan, path: Path, samples: Sequence[Sample] | None, *, everything: bool, as_json: bool
-) -> None:
+def show_import(plan: ImportPlan, path: Path, *, written: bool, everything: bool, as_json: bool) -> None:
     """What an import made, or would make; `everything` names each sample and file not imported."""
     from glusterlab.importing.match import shown
 
@@ -85,9 +81,9 @@ def show_import(
         for sample in plan.samples
         if everything
     ]
-    lines = _lines(plan, path, written=samples is not None, limit=None if everything else LISTED)
+    lines = _lines(plan, path, written=written, limit=None if everything else LISTED)
     notes = [f"note: {note}" for note in plan.notes]
-    show(rows, as_json, _as_json(plan, path, samples), right=("repeat",), lines=lines, notes=notes)
+    show(rows, as_json, _as_json(plan, path, written), right=("repeat",), lines=lines, notes=notes)
 
 
 def _lines(plan: ImportPlan, path: Path, *, written: bool, limit: int | None) -> Iterator[str]:
@@ -115,11 +111,11 @@ def _lines(plan: ImportPlan, path: Path, *, written: bool, limit: int | None) ->
         yield "nothing was written: no mapped file holds a result"
 
 
-def _as_json(plan: ImportPlan, path: Path, samples: Sequence[Sample] | None) -> dict[str, Any]:
+def _as_json(plan: ImportPlan, path: Path, written: bool) -> dict[str, Any]:
     return {
         "campaign": path.name,
         "path": path,
-        "written": samples is not None,
+        "written": written,
         "samples": [
             {
                 "file": sample.result.file.name,
