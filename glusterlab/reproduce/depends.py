@@ -123,12 +123,10 @@ class Campaign:
 
     def shared_files(self) -> dict[str, bytes]:
         """Files of the project that its notebooks may read, by the paths that they have below it, also as links."""
-        paths = [path for folder in SHARED for path in files_below(self.project / folder)]
-        found = self._below(paths)
+        found = self._below(path for folder in SHARED for path in files_below(self.project / folder))
         size = sum(len(data) for data in found.values())
         if size > MAX_SHARED_BYTES:
-            places = ", ".join(SHARED)
-            expected = f"expected at most {MAX_SHARED_BYTES:,} bytes in {places} of {self.project}"
+            expected = f"expected at most {MAX_SHARED_BYTES:,} bytes in {', '.join(SHARED)} of {self.project}"
             raise ReproduceError(f"{expected}, found {size:,}")
         for task in self.tasks:
             found |= self._below(task.source.named_files(self.project, self.parameters).values())
