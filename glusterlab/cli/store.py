@@ -305,13 +305,12 @@ def verify(
     json: bool = JSON,
 ) -> None:
     """Check sums, completeness, and every sample's validity judged again; exit 1 on any finding."""
-    from glusterlab.run.verify import verify as examine
-    from glusterlab.run.verify import verify_signature
+    from glusterlab.run import verify as examining
 
     with bar("judging samples") as progress:
-        findings = examine(raw, progress)
+        findings = examining.verify(raw, progress)
     if signature is not None:
-        findings = [*verify_signature(raw, signature), *findings]
+        findings = [*examining.verify_signature(raw, signature), *findings]
     show_verify(raw, findings, as_json=json)
     if signature is None and (raw / SIGNATURE).is_file():
         talk(f"{SIGNATURE} was not checked: give --signature and the file of those who may have signed")
