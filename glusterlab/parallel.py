@@ -28,8 +28,7 @@ JobT = TypeVar("JobT")
 ResultT = TypeVar("ResultT")
 
 MAX_PROCESSES = 8
-WORTH_FROM = 24
-"""So many samples are worth the start of several processes."""
+WORTH_FROM = 24  # so many samples are worth the start of several processes
 
 _CONNECT_S = 15
 _STARTING = Lock()

@@ -51,5 +51,4 @@ class HostCommand:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The command as a list of words, as it is recorded."""
         return self.argv or ("sh", "-c", self.script)

@@ -4,14 +4,11 @@ import math
 import re
 from decimal import Decimal
 
-IOZONE_KB = 1024
-"""Bytes in what IOzone prints as kB or KB, in sizes and in rates."""
+IOZONE_KB = 1024  # bytes in what IOzone prints as kB or KB, in sizes and in rates
 
-MIB = 1 << 20
-"""Bytes in what smallfile prints as MiB."""
+MIB = 1 << 20  # bytes in what smallfile prints as MiB
 
-MEGABYTE = 10**6
-"""Bytes in the MB of the figures."""
+MEGABYTE = 10**6  # bytes in the MB of the figures
 
 _SIZE_FACTORS: dict[str, int] = {
     "": 1,
@@ -21,8 +18,7 @@ _SIZE_FACTORS: dict[str, int] = {
     **{f"{p}iB": 1024**n for n, p in enumerate(("K", "M", "G", "T", "P"), start=1)},
     "kiB": 1024,
 }
-_SIZE_END = 10**18
-"""Bytes that no file or disk has."""
+_SIZE_END = 10**18  # bytes that no file or disk has
 
 _BIT_FACTORS = {"bit/s": 1, "kbit/s": 1000, "Mbit/s": 1000**2, "Gbit/s": 1000**3}
 _TIME_FACTORS = {"ms": 1e-3, "s": 1.0, "": 1.0, "min": 60.0, "h": 3600.0}

@@ -7,13 +7,14 @@ import sys
 import traceback
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from glusterlab import __version__
-from glusterlab.cli.console import complain, examples
+from glusterlab.cli.console import complain
+from glusterlab.cli.options import examples
 from glusterlab.errors import GlusterlabError
 from glusterlab.secrets import redact
 
@@ -145,9 +146,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _main_options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
 ) -> None:
     """Measure a GlusterFS pool, keep every raw byte, and make every figure again from those bytes."""
 

@@ -8,25 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from glusterlab.cli.console import (
-    ClusterArgument,
-    JsonOption,
-    commands,
-    count_of,
-    flag,
-    local_path,
-    megabytes,
-    option,
-    percent,
-    person,
-    picked,
-    show,
-    talk,
-)
+from glusterlab.cli.console import count_of, megabytes, percent, person, picked, show, talk
+from glusterlab.cli.options import JSON, argument, commands, complete_yaml, flag, local_path, option
 from glusterlab.errors import GlusterlabError, UsageError
 
 if TYPE_CHECKING:
@@ -48,26 +35,21 @@ _option = partial(option, rich_help_panel="With --baseline")
     "glusterlab check --codes   (what is inspected)",
 )
 def check(
-    cluster: Annotated[Path | None, ClusterArgument] = None,
-    baseline: Annotated[
-        bool,
-        flag(
-            "--baseline",
-            "Measure disks and arrays with IOzone and the links of all hosts with iperf3, and keep it as a "
-            "campaign; figures of the same cluster take their limits from it.",
-        ),
-    ] = False,
-    raw: Annotated[Path | None, _option("DIR", "Where campaigns are kept; default: raw.", parser=local_path)] = None,
-    name: Annotated[str | None, _option("NAME", "Its folder below raw/; default: <cluster>-baseline.")] = None,
-    seconds: Annotated[float | None, _option("S", "About how long each measurement takes; default: 20.")] = None,
-    size: Annotated[
-        str | None, _option("SIZE", "Of each IOzone file, instead of what the stated rates make in that time.")
-    ] = None,
-    repeats: Annotated[int | None, _option("N", "Samples of each kind; default: 3.")] = None,
-    only: Annotated[str | None, _option("PART", "disks or network; default: both.")] = None,
-    retry: Annotated[bool, _option(None, "New attempts for what used up its attempts.", "--retry")] = False,
-    codes: Annotated[bool, flag("--codes", "Show what is inspected, by code, and exit.")] = False,
-    json: JsonOption = False,
+    cluster: Path | None = argument("CLUSTER", "A cluster.yaml.", default=None, autocompletion=complete_yaml),
+    baseline: bool = flag(
+        "--baseline",
+        "Measure disks and arrays with IOzone and the links of all hosts with iperf3, and keep it as a "
+        "campaign; figures of the same cluster take their limits from it.",
+    ),
+    raw: Path | None = _option("DIR", "Where campaigns are kept; default: raw.", parser=local_path),
+    name: str | None = _option("NAME", "Its folder below raw/; default: <cluster>-baseline."),
+    seconds: float | None = _option("S", "About how long each measurement takes; default: 20."),
+    size: str | None = _option("SIZE", "Of each IOzone file, instead of what the stated rates make in that time."),
+    repeats: int | None = _option("N", "Samples of each kind; default: 3."),
+    only: str | None = _option("PART", "disks or network; default: both."),
+    retry: bool = _option(None, "New attempts for what used up its attempts.", "--retry", default=False),
+    codes: bool = flag("--codes", "Show what is inspected, by code, and exit."),
+    json: bool = JSON,
 ) -> None:
     """Is the cluster fit to measure? A table of findings; exit 1 if it is not."""
     from glusterlab.hosts.check import CODES, POOL_CODES

@@ -7,22 +7,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from glusterlab.cli.console import (
-    JsonOption,
-    RawsArgument,
-    VerifyOption,
-    bar,
-    commands,
-    count_of,
-    option,
-    picked,
-    show,
-    talk,
-)
+from glusterlab.cli.console import bar, count_of, picked, show, talk
+from glusterlab.cli.options import JSON, RAWS, VERIFY, commands, option
 from glusterlab.errors import UsageError
 from glusterlab.units import short_number
 
@@ -115,33 +105,22 @@ def _completion(key: str) -> Callable[[str], Iterator[str]]:
     more="Exit code 0 also with contradicted claims: they are findings, not faults.",
 )
 def claims(
-    raw: RawsArgument,
-    verdict: Annotated[
-        list[VerdictName] | None,
-        option(
-            "VERDICT",
-            "Only reproduced, compatible, contradicted, insufficient-n, depends-on-counting, model-cannot-tell or "
-            "not-measured; may be given again.",
-        ),
-    ] = None,
-    section: Annotated[
-        str | None,
-        option(
-            "TEXT", "Only sections of the study with this in their headings.", autocompletion=_completion("section")
-        ),
-    ] = None,
-    claim_class: Annotated[
-        list[ClassName] | None,
-        option(
-            "CLASS", "Only ratio, ordering, absolute, scale-model, arithmetic or fact; may be given again.", "--class"
-        ),
-    ] = None,
-    one: Annotated[
-        str | None, option("ID", "One claim with all that is behind it.", "--id", autocompletion=_completion("id"))
-    ] = None,
-    study: Annotated[str | None, option("NAME", "Whose claims; default: those of the campaign's study.")] = None,
-    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
-    json: JsonOption = False,
+    raw: list[Path] = RAWS,
+    verdict: list[VerdictName] | None = option(
+        "VERDICT",
+        "Only reproduced, compatible, contradicted, insufficient-n, depends-on-counting, model-cannot-tell or "
+        "not-measured; may be given again.",
+    ),
+    section: str | None = option(
+        "TEXT", "Only sections of the study with this in their headings.", autocompletion=_completion("section")
+    ),
+    claim_class: list[ClassName] | None = option(
+        "CLASS", "Only ratio, ordering, absolute, scale-model, arithmetic or fact; may be given again.", "--class"
+    ),
+    one: str | None = option("ID", "One claim with all that is behind it.", "--id", autocompletion=_completion("id")),
+    study: str | None = option("NAME", "Whose claims; default: those of the campaign's study."),
+    verify: bool = VERIFY,  # noqa: ARG001  its callback does it
+    json: bool = JSON,
 ) -> None:
     """The scorecard: what a study states against what a campaign measured, claim by claim, with a verdict.
 
@@ -182,27 +161,20 @@ def claims(
 def _show_claims(
     source: Mapping[str, str], stated: Claims, listed: Sequence[Judgement], of: str, *, as_json: bool
 ) -> None:
-    from glusterlab.analysis.claims.scorecard import (
-        contradictions_of,
-        headline,
-        measured_text,
-        repeats_text,
-        scorecard,
-        totals,
-    )
+    from glusterlab.analysis.claims import scorecard as card
     from glusterlab.stats import LEVEL
 
-    table = scorecard(stated, listed)
-    counts = totals(table)
-    others = contradictions_of(stated)
+    table = card.scorecard(stated, listed)
+    counts = card.totals(table)
+    others = card.contradictions_of(stated)
     rows = [
         {
             "claim": row["id"],
             "figure": row["figure"],
             "published": row["published"],
-            "measured (95 %)": measured_text(row),
+            "measured (95 %)": card.measured_text(row),
             "n": row["n"] or "",
-            "n to decide": repeats_text(row),
+            "n to decide": card.repeats_text(row),
             "class": typed(row["class"]),
             "verdict": typed(row["verdict"]),
         }
@@ -227,7 +199,7 @@ def _show_claims(
     if (table["level"] > LEVEL).any():
         typer.echo("\n* of the largest of k ratios, at 1 - 0.05 / k")
     if listed:
-        typer.echo(f"\n{headline(table)}")
+        typer.echo(f"\n{card.headline(table)}")
     typer.echo(f"\n{count_of(len(listed), 'claim')} of {source['study']}{of}, against {source['raw']}")
 
 
@@ -346,6 +318,4 @@ def _as_json(judgement: Judgement, contradicts: Sequence[str]) -> dict[str, Any]
 
 
 def _estimate_json(estimate: Estimate) -> dict[str, Any] | None:
-    if math.isnan(estimate.centre):
-        return None
-    return {"value": estimate.centre, **picked(estimate, "low", "high", "n")}
+    return None if math.isnan(estimate.centre) else picked(estimate, "low", "high", "n", value="centre")

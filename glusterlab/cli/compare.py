@@ -5,25 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from glusterlab.cli.console import (
-    JsonOption,
-    RawsArgument,
-    VerifyOption,
-    bar,
-    commands,
-    count_of,
-    flag,
-    local_path,
-    option,
-    percent,
-    picked,
-    show,
-    talk,
-)
+from glusterlab.cli.console import bar, count_of, percent, picked, show
+from glusterlab.cli.options import JSON, RAWS, VERIFY, commands, flag, local_path, option
 from glusterlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,8 +21,7 @@ if TYPE_CHECKING:
 app, command = commands()
 
 _SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
-_MARKS = re.compile(r"([\\`*_{}\[\]<>|#])")
-"""What Markdown would take for its own."""
+_MARKS = re.compile(r"([\\`*_{}\[\]<>|#])")  # what Markdown would take for its own
 
 _HEADINGS = {"other": "campaign", "ratio": "change", "interval": "95 % interval", "p": "corrected p"}
 """Of the columns of `glusterlab.analysis.compare.words.rounded`."""
@@ -76,29 +63,25 @@ def _share(text: str, option: str, form: str) -> float:
     "unless --allow-untested is given.",
 )
 def compare(
-    raws: RawsArgument,
-    margin: Annotated[str, option("SHARE", "By how much a ratio may be off and count as equivalent.")] = "5%",
-    correction: Annotated[
-        Literal["holm", "fdr"],
-        option(
-            "NAME", "For many cells: holm (few false findings at all) or fdr (a small share of the findings is false)."
-        ),
-    ] = "holm",
-    fail_on: Annotated[
-        str | None, option("WHAT", "Exit 1 where a cell is slower:SHARE (by more, on evidence), or cannot be tested.")
-    ] = None,
-    allow_untested: Annotated[
-        bool, flag("--allow-untested", "Let cells pass that cannot be tested, be it all of them.")
-    ] = False,
-    operation: Annotated[list[str] | None, option("NAME", "Only these, such as create; may be given again.")] = None,
-    markdown: Annotated[str | None, option("FILE", "A short summary for a pull request; - is stdout.")] = None,
-    view: Annotated[
-        Literal["tool", "whole"],
-        option("NAME", "Rates as the tool counts them, or over the whole time from first start to last end."),
-    ] = "tool",
-    same: Annotated[bool, flag("--same", "Allow a campaign to be held against itself or a copy.")] = False,
-    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
-    json: JsonOption = False,
+    raws: list[Path] = RAWS,
+    margin: str = option("SHARE", "By how much a ratio may be off and count as equivalent.", default="5%"),
+    correction: Literal["holm", "fdr"] = option(
+        "NAME",
+        "For many cells: holm (few false findings at all) or fdr (a small share of the findings is false).",
+        default="holm",
+    ),
+    fail_on: str | None = option(
+        "WHAT", "Exit 1 where a cell is slower:SHARE (by more, on evidence), or cannot be tested."
+    ),
+    allow_untested: bool = flag("--allow-untested", "Let cells pass that cannot be tested, be it all of them."),
+    operation: list[str] | None = option("NAME", "Only these, such as create; may be given again."),
+    markdown: str | None = option("FILE", "A short summary for a pull request; - is stdout."),
+    view: Literal["tool", "whole"] = option(
+        "NAME", "Rates as the tool counts them, or over the whole time from first start to last end.", default="tool"
+    ),
+    same: bool = flag("--same", "Allow a campaign to be held against itself or a copy."),
+    verify: bool = VERIFY,  # noqa: ARG001  its callback does it
+    json: bool = JSON,
 ) -> None:
     """Which release is faster: campaigns cell by cell, with intervals, tests, and what else differs."""
     from glusterlab.analysis.compare.cells import Rule
@@ -131,29 +114,21 @@ def compare(
 
 def show_comparison(found: Comparison, outcome: Outcome | None, as_json: bool) -> None:
     """A row per cell, what it comes to, and what else differs."""
-    from glusterlab.analysis.compare.words import (
-        average_sentences,
-        least_lines,
-        listed,
-        rounded,
-        rule_line,
-        verdict_line,
-    )
+    from glusterlab.analysis.compare import words
 
     table = found.table
     lines = [
-        *(verdict_line(table, found.reference.label, release.label) for release in found.others),
-        *([rule_line(found.rule, table)] if len(table) else []),
-        *(*least_lines(table, found.rule), *average_sentences(found.averages), *unmatched_lines(found), *found.notes),
+        *(words.verdict_line(table, found.reference.label, release.label) for release in found.others),
+        *([words.rule_line(found.rule, table)] if len(table) else []),
+        *(*words.least_lines(table, found.rule), *words.average_sentences(found.averages)),
+        *(*unmatched_lines(found), *found.notes),
         *([] if outcome is None else [f"gate: {gate_line(outcome)}"]),
     ]
-    frame = rounded(table).rename(columns=_HEADINGS)
-    show(frame, as_json, as_data(found, outcome), right=("n", "change"), fold="cell", lines=lines)
-    if not as_json:
-        for warning in listed(list(found.warnings), _MOST_WARNINGS):
-            talk(f"warning: {warning}")
-        if len(found.warnings) > _MOST_WARNINGS + 1:
-            talk("all of them: --json")
+    frame = words.rounded(table).rename(columns=_HEADINGS)
+    notes = [f"warning: {warning}" for warning in words.listed(list(found.warnings), _MOST_WARNINGS)]
+    if len(found.warnings) > _MOST_WARNINGS + 1:
+        notes.append("all of them: --json")
+    show(frame, as_json, as_data(found, outcome), right=("n", "change"), fold="cell", lines=lines, notes=notes)
 
 
 def unmatched_lines(found: Comparison) -> list[str]:
@@ -205,7 +180,7 @@ def as_data(found: Comparison, outcome: Outcome | None) -> dict[str, Any]:
 
     data: dict[str, Any] = {
         "campaigns": [
-            {**picked(each, "label", "testbed"), "campaign": each.name, "raw": each.path}
+            picked(each, "label", "testbed", campaign="name", raw="path")
             | {"release": each.version or None, "manifest": each.digest or None}
             for each in found.releases
         ],

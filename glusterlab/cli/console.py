@@ -1,4 +1,4 @@
-"""What commands share: options and their completion, lines, tables, JSON, progress while they work."""
+"""What commands print: lines, tables, JSON, progress while they work."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -21,116 +20,12 @@ if TYPE_CHECKING:
 
     from glusterlab.spec import Repeats
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 SCHEMA_VERSION = 1  # version of what ``--json`` prints
 
 IMPORTED = "imported, judged by the tools' own output: the conditions of the measurement were not recorded"
 """Noted once of a campaign that others measured."""
 
 LOG_EVERY_S = 10.0  # seconds between lines about progress where there is no terminal
-
-
-def examples(*lines: str) -> str:
-    """The end of a command's help: how it is called."""
-    return "\n\n".join(["[bold]Examples[/bold]", *lines])
-
-
-def commands() -> tuple[typer.Typer, Callable[..., Callable[[F], F]]]:
-    """What holds the commands of a module, and a decorator that puts one there: how it is called, and what is more."""
-    app = typer.Typer()
-
-    def command(*lines: str, more: str = "", name: str | None = None) -> Callable[[F], F]:
-        return app.command(name, epilog=examples(*lines, *([more] if more else [])))
-
-    return app, command
-
-
-def complete_raw(incomplete: str) -> Iterator[str]:
-    """Campaign folders that the word under the cursor can become."""
-    for place in dict.fromkeys((_folder(incomplete), Path("raw"))):
-        for path in sorted(place.glob("*/campaign.yaml")):
-            if str(path.parent).startswith(incomplete):
-                yield str(path.parent)
-
-
-def complete_yaml(incomplete: str) -> Iterator[str]:
-    """YAML files, and the folders on the way to them."""
-    return complete_files(incomplete, ".yaml", ".yml")
-
-
-def complete_files(incomplete: str, *suffixes: str) -> Iterator[str]:
-    """Files with one of these suffixes, and the folders on the way to them."""
-    for path in sorted(_folder(incomplete).glob("[!.]*")):
-        if str(path).startswith(incomplete) and (path.is_dir() or path.suffix in suffixes):
-            yield f"{path}/" if path.is_dir() else str(path)
-
-
-def _folder(incomplete: str) -> Path:
-    return Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
-
-
-def local_path(text: str | Path) -> Path:
-    """The path that an argument names; a URL is refused as it was typed."""
-    from glusterlab.store.files import local
-
-    return local(text)
-
-
-def option(metavar: str | None, text: str, *names: str, **more: Any) -> Any:
-    """An option that takes a value."""
-    return typer.Option(*names, metavar=metavar, help=text, **more)
-
-
-def flag(names: str, text: str) -> Any:
-    """An option that is there or not, such as ``--watch/-w``."""
-    return typer.Option(*names.split(), help=text)
-
-
-def argument(metavar: str, text: str, **more: Any) -> Any:
-    """An argument that is a path of this machine."""
-    return typer.Argument(metavar=metavar, help=text, parser=local_path, **more)
-
-
-RawArgument = Annotated[Path, argument("RAW", "Folder of a campaign below raw/.", autocompletion=complete_raw)]
-
-
-def _every_byte(context: typer.Context, wanted: bool) -> bool:
-    if wanted:
-        from glusterlab.store.digests import every_byte
-
-        context.with_resource(every_byte())
-    return wanted
-
-
-VerifyOption = Annotated[  # its callback does what it says: whoever opens a campaign then need not be told
-    bool,
-    typer.Option(
-        "--verify", callback=_every_byte, help="Hash all raw bytes again, not only of files that look touched."
-    ),
-]
-
-RawRootOption = Annotated[Path, option("DIR", "Where campaigns are kept.", "--raw", parser=local_path)]
-RawsArgument = Annotated[
-    list[Path],
-    argument(
-        "RAW...",
-        "Folders of campaigns below raw/; of several the first is the reference.",
-        autocompletion=complete_raw,
-    ),
-]
-ClusterArgument = argument("CLUSTER", "A cluster.yaml.", autocompletion=complete_yaml)
-SchedulerOption = Annotated[
-    str | None,
-    option(
-        "ADDRESS",
-        "A Dask scheduler whose workers do the work; they must reach RAW under the same path. Whoever reaches a tcp:// "
-        "one can run any code on it, its workers and here: a trusted network, or tls:// with certificates in Dask's "
-        "configuration (distributed.comm.tls).",
-        "--scheduler",
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
 
 
 def talk(message: str) -> None:
@@ -167,14 +62,13 @@ def emit_json(data: Mapping[str, Any], *, version: int | None = SCHEMA_VERSION) 
 
 def bounds(repeats: Repeats | None) -> dict[str, Any] | None:
     """How many repeats a cell gets, and the half-width that ends it, for JSON."""
-    if repeats is None:
-        return None
-    return {"min": repeats.least, **picked(repeats, "max", "half_width")}
+    return None if repeats is None else picked(repeats, "max", "half_width", min="least")
 
 
-def picked(source: object, *names: str) -> dict[str, Any]:
-    """Some attributes of an object, by their names."""
-    return {name: getattr(source, name) for name in names}
+def picked(source: object, /, *names: str, **renamed: str) -> dict[str, Any]:
+    """Some attributes of an object, by their names or by the given ones."""
+    chosen = {name: name for name in names} | renamed
+    return {key: getattr(source, name) for key, name in chosen.items()}
 
 
 def show(
@@ -185,11 +79,13 @@ def show(
     right: Iterable[str] = (),
     fold: str | None = None,
     lines: Iterable[str] = (),
+    notes: Iterable[str] = (),
 ) -> None:
     """A command's result on stdout: `frame` as a table, then `lines`; or for scripts `data`, else the frame's rows.
 
     The table is drawn on a terminal, else plain aligned columns. Columns named in `right` are aligned to the right;
-    `fold` is the only column that a narrow terminal may break, and without it all may be broken.
+    `fold` is the only column that a narrow terminal may break, and without it all may be broken. `notes` are for the
+    person on stderr, not for scripts.
     """
     rows: Sequence[Mapping[Any, object]] = frame if isinstance(frame, Sequence) else frame.to_dict("records")
     if as_json:
@@ -199,6 +95,8 @@ def show(
         _show_table(list(rows[0]), [list(row.values()) for row in rows], right, fold)
     for number, line in enumerate(lines):
         typer.echo(f"\n{line}" if rows and not number else line)
+    for note in notes:
+        talk(note)
 
 
 def _show_table(columns: list[str], rows: Iterable[Iterable[object]], right: Iterable[str], fold: str | None) -> None:

@@ -5,30 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from glusterlab.cli.console import (
-    IMPORTED,
-    JsonOption,
-    RawRootOption,
-    argument,
-    bar,
-    commands,
-    complete_yaml,
-    count_of,
-    flag,
-    option,
-    picked,
-    show,
-    talk,
-)
+from glusterlab.cli.console import IMPORTED, bar, count_of, picked, show, talk
+from glusterlab.cli.options import JSON, RAW_ROOT, argument, commands, complete_yaml, flag, option
 from glusterlab.errors import UsageError
 
 if TYPE_CHECKING:
     from glusterlab.importing.plan import ImportPlan
-    from glusterlab.store.campaign import Sample
 
 app, command = commands()
 
@@ -45,19 +31,15 @@ app, command = commands()
     name="import",
 )
 def import_(
-    folder: Annotated[Path, argument("DIR", "A folder with results; it is only read.")],
-    name: Annotated[str, option("NAME", "Name of the campaign, and so of its folder.", "--as")],
-    pattern: Annotated[list[str] | None, option("PATTERN", "What paths below DIR say; may be given again.")] = None,
-    mapping: Annotated[Path | None, option("FILE", "A mapping.yaml.", "--map", autocompletion=complete_yaml)] = None,
-    default: Annotated[
-        list[str] | None, option("KEY=VALUE", "For what neither path nor file says; may be given again.")
-    ] = None,
-    raw: RawRootOption = Path("raw"),
-    dry_run: Annotated[bool, flag("--dry-run", "Show which file is which sample; write nothing.")] = False,
-    skip_bad: Annotated[
-        bool, flag("--skip-bad", "Import the others where mapped files are refused or damaged.")
-    ] = False,
-    json: JsonOption = False,
+    folder: Path = argument("DIR", "A folder with results; it is only read."),
+    name: str = option("NAME", "Name of the campaign, and so of its folder.", "--as", default=...),
+    pattern: list[str] | None = option("PATTERN", "What paths below DIR say; may be given again."),
+    mapping: Path | None = option("FILE", "A mapping.yaml.", "--map", autocompletion=complete_yaml),
+    default: list[str] | None = option("KEY=VALUE", "For what neither path nor file says; may be given again."),
+    raw: Path = RAW_ROOT,
+    dry_run: bool = flag("--dry-run", "Show which file is which sample; write nothing."),
+    skip_bad: bool = flag("--skip-bad", "Import the others where mapped files are refused or damaged."),
+    json: bool = JSON,
 ) -> None:
     """Make a campaign out of results that are there already, made by hand or by other tools: all of it, or nothing."""
     from glusterlab.importing.campaign import campaign_path, write_campaign
@@ -69,11 +51,10 @@ def import_(
     with bar("reading files") as progress:
         plan = plan_import(folder, found, progress, raw_root=raw)
     fit = bool(plan.samples) and (skip_bad or not plan.refused)
-    samples = None
     if fit and not dry_run:
         with bar("writing samples") as progress:
-            samples = write_campaign(plan, path, progress)
-    show_import(plan, path, samples, everything=dry_run, as_json=json)
+            write_campaign(plan, path, progress)
+    show_import(plan, path, written=fit and not dry_run, everything=dry_run, as_json=json)
     if plan.refused and not skip_bad and plan.samples:
         talk("refused files keep the others out: mend the mapping, or import without them by --skip-bad")
     if not fit:
@@ -90,9 +71,7 @@ def _pairs(words: list[str]) -> dict[str, str]:
 LISTED = 20  # so many files that are not imported are named on a terminal; --dry-run and --json name all
 
 
-def show_import(
-    plan: ImportPlan, path: Path, samples: Sequence[Sample] | None, *, everything: bool, as_json: bool
-) -> None:
+def show_import(plan: ImportPlan, path: Path, *, written: bool, everything: bool, as_json: bool) -> None:
     """What an import made, or would make; `everything` names each sample and file not imported."""
     from glusterlab.importing.match import shown
 
@@ -102,11 +81,9 @@ def show_import(
         for sample in plan.samples
         if everything
     ]
-    lines = _lines(plan, path, written=samples is not None, limit=None if everything else LISTED)
-    show(rows, as_json, _as_json(plan, path, samples), right=("repeat",), lines=lines)
-    if not as_json:
-        for note in plan.notes:
-            talk(f"note: {note}")
+    lines = _lines(plan, path, written=written, limit=None if everything else LISTED)
+    notes = [f"note: {note}" for note in plan.notes]
+    show(rows, as_json, _as_json(plan, path, written), right=("repeat",), lines=lines, notes=notes)
 
 
 def _lines(plan: ImportPlan, path: Path, *, written: bool, limit: int | None) -> Iterator[str]:
@@ -134,18 +111,17 @@ def _lines(plan: ImportPlan, path: Path, *, written: bool, limit: int | None) ->
         yield "nothing was written: no mapped file holds a result"
 
 
-def _as_json(plan: ImportPlan, path: Path, samples: Sequence[Sample] | None) -> dict[str, Any]:
+def _as_json(plan: ImportPlan, path: Path, written: bool) -> dict[str, Any]:
     return {
         "campaign": path.name,
         "path": path,
-        "written": samples is not None,
+        "written": written,
         "samples": [
             {
                 "file": sample.result.file.name,
-                "result": sample.result.key,
                 "cell": sample.result.cell.id,
                 "repeat": sample.repeat,
-                **picked(sample.result, "line", "status", "reasons"),
+                **picked(sample.result, "line", "status", "reasons", result="key"),
                 "beside": [attached.source for _, attached in sample.attached],
             }
             for sample in plan.samples

@@ -2,9 +2,9 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
 
-from glusterlab.cli.console import JsonOption, argument, commands, count_of, show, talk
+from glusterlab.cli.console import count_of, show
+from glusterlab.cli.options import JSON, argument, commands
 from glusterlab.errors import DataError, UsageError
 
 app, command = commands()
@@ -18,18 +18,14 @@ PARTS = ("notebooks", "runbooks", "raw/published")
     "cd lab; jupyter lab notebooks",
     more="What is at DIR stays as it is: only files that are not there are written.",
 )
-def init(
-    folder: Annotated[Path, argument("DIR", "Where the lab is to be.")],
-    json: JsonOption = False,
-) -> None:
+def init(folder: Path = argument("DIR", "Where the lab is to be."), json: bool = JSON) -> None:
     """Write a lab: notebooks, runbooks with their campaigns, published studies. Nothing is overwritten."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder}: expected a folder or nothing, found a file")
     written, kept = write_lab(source(), folder)
     line = f"{folder}: {count_of(len(written), 'file')} written, {count_of(len(kept), 'file')} there from before"
-    show([], json, {"folder": folder, "written": written, "kept": kept}, lines=[line])
-    if not json:
-        talk(f"next: cd {folder}; runbooks/README.md has the way, runbooks/testbed/demo.yaml a campaign of two minutes")
+    advice = f"next: cd {folder}; runbooks/README.md has the way, runbooks/testbed/demo.yaml a campaign of two minutes"
+    show([], json, {"folder": folder, "written": written, "kept": kept}, lines=[line], notes=[advice])
 
 
 def source() -> Path:

@@ -7,21 +7,12 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from glusterlab.cli.console import (
-    ClusterArgument,
-    JsonOption,
-    commands,
-    count_of,
-    flag,
-    format_bytes,
-    picked,
-    show,
-    talk,
-)
+from glusterlab.cli.console import count_of, format_bytes, picked, show, talk
+from glusterlab.cli.options import JSON, argument, commands, complete_yaml, flag
 from glusterlab.errors import HostError, UsageError, in_words
 
 if TYPE_CHECKING:
@@ -43,13 +34,11 @@ app, command = commands()
     "only zeros at its ends and in 1,024 samples between: little data on a large device may be missed.",
 )
 def prepare(
-    cluster: Annotated[Path, ClusterArgument],
-    dry_run: Annotated[bool, flag("--dry-run", "Only show what is there and what would be done.")] = False,
-    yes: Annotated[bool, flag("--yes", "Do not ask, for scripts.")] = False,
-    fstab: Annotated[
-        bool, flag("--fstab", "Write the lines into /etc/fstab; it stays as fstab.before-glusterlab.")
-    ] = False,
-    json: JsonOption = False,
+    cluster: Path = argument("CLUSTER", "A cluster.yaml.", autocompletion=complete_yaml),
+    dry_run: bool = flag("--dry-run", "Only show what is there and what would be done."),
+    yes: bool = flag("--yes", "Do not ask, for scripts."),
+    fstab: bool = flag("--fstab", "Write the lines into /etc/fstab; it stays as fstab.before-glusterlab."),
+    json: bool = JSON,
 ) -> None:
     """Make and mount the XFS file systems of the bricks, after showing what is on their devices."""
     from glusterlab.hosts import prepare as work
@@ -80,15 +69,15 @@ def prepare(
         done = work.prepare(pool, pool_file, devices, write_fstab=fstab, note=talk)
         lines = [f"\n{count_of(len(done.made), 'file system')} made or mounted; for /etc/fstab:"]
         lines += [f"{host}: {line}" for host, lines in sorted(done.fstab.items()) for line in lines]
-        show([], json, {"made": [_plain(device) for device in done.made], "fstab": done.fstab}, lines=lines)
-        if not json and not done.made:
-            talk("all bricks were ready already")
+        notes = () if done.made else ("all bricks were ready already",)
+        show(
+            [], json, {"made": [_plain(device) for device in done.made], "fstab": done.fstab}, lines=lines, notes=notes
+        )
     finally:
         pool.close()
 
 
 def _connect(pool: Pool) -> None:
-    """Connect to all hosts of a pool, or name all that do not answer."""
     if failed := pool.connect():
         raise HostError(in_words(failed), hosts=sorted(failed))
 

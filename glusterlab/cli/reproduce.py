@@ -7,36 +7,29 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from glusterlab.cli.console import (
-    JsonOption,
-    RawArgument,
-    RawRootOption,
-    SchedulerOption,
-    VerifyOption,
+from glusterlab.cli.console import bar, complain, count_of, emit_json, picked, show, talk
+from glusterlab.cli.options import (
+    JSON,
+    RAW,
+    RAW_ROOT,
+    VERIFY,
     argument,
-    bar,
     commands,
-    complain,
     complete_files,
     complete_raw,
-    count_of,
-    emit_json,
     flag,
-    local_path,
     option,
-    picked,
-    show,
-    talk,
+    path_option,
 )
 from glusterlab.errors import DataError, GlusterlabError
 from glusterlab.units import format_duration
 
 if TYPE_CHECKING:
-    from glusterlab.reproduce.reproduce import Progress, ReproduceSummary
+    from glusterlab.reproduce.state import Progress, ReproduceSummary
     from glusterlab.sections.trace import Trace
     from glusterlab.tables.build import Written
 
@@ -47,7 +40,6 @@ RecordKind = StrEnum("RecordKind", ["workload", "worker", "telemetry", "volume",
 
 
 def _complete_tool(incomplete: str) -> Iterator[str]:
-    """Tools whose files can be read."""
     from glusterlab.parse import tools
 
     return (name for name in tools() if name.startswith(incomplete))
@@ -62,27 +54,24 @@ def _complete_tool(incomplete: str) -> Iterator[str]:
     "it, and the other files, are still written.",
 )
 def parse(
-    files: Annotated[list[Path], argument("FILE...", "Raw files; - is the standard input.")],
-    tool: Annotated[
-        str | None,
-        option(
-            "TOOL",
-            "Whose output it is; an unknown name is answered with all that there are; default: by content.",
-            autocompletion=_complete_tool,
-        ),
-    ] = None,
-    averages: Annotated[bool, flag("--averages", "Of sar's files also the averages that it printed.")] = False,
-    kind: Annotated[list[RecordKind] | None, typer.Option(help="Only these records; may be given again.")] = None,
+    files: list[Path] = argument("FILE...", "Raw files; - is the standard input."),
+    tool: str | None = option(
+        "TOOL",
+        "Whose output it is; an unknown name is answered with all that there are; default: by content.",
+        autocompletion=_complete_tool,
+    ),
+    averages: bool = flag("--averages", "Of sar's files also the averages that it printed."),
+    kind: list[RecordKind] | None = typer.Option(None, help="Only these records; may be given again."),
 ) -> None:
     """Read raw files of any supported tool and write JSON lines, one object per result."""
     from glusterlab.parse import write_lines
 
     kinds = [each.value for each in kind or ()]
 
-    def emit(line: str) -> object:
-        return sys.stdout.write(line + "\n")
-
-    raise typer.Exit(write_lines(files, emit, complain, tool=tool, averages=averages, kinds=kinds))
+    code = write_lines(
+        files, lambda line: sys.stdout.write(f"{line}\n"), complain, tool=tool, averages=averages, kinds=kinds
+    )
+    raise typer.Exit(code)
 
 
 @command(
@@ -91,13 +80,16 @@ def parse(
     "glusterlab tables raw/night --scheduler tls://10.0.0.1:8786",
 )
 def tables(
-    raw: RawArgument,
-    output: Annotated[
-        Path | None, option("DIR", "Folder for them; default: figures/<campaign>/tables.", parser=local_path)
-    ] = None,
-    scheduler: SchedulerOption = None,
-    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
-    json: JsonOption = False,
+    raw: Path = RAW,
+    output: Path | None = path_option("DIR", "Folder for them; default: figures/<campaign>/tables."),
+    scheduler: str | None = option(
+        "ADDRESS",
+        "A Dask scheduler whose workers do the work; they must reach RAW under the same path. Whoever reaches a tcp:// "
+        "one can run any code on it, its workers and here: a trusted network, or tls:// with certificates in Dask's "
+        "configuration (distributed.comm.tls).",
+    ),
+    verify: bool = VERIFY,  # noqa: ARG001  its callback does it
+    json: bool = JSON,
 ) -> None:
     """Make the Parquet tables of a campaign: samples, workers and telemetry; only what changed."""
     from glusterlab.tables.build import folder_of, write
@@ -131,23 +123,19 @@ def show_tables(made: Written, folder: str, *, as_json: bool) -> None:
     "glusterlab reproduce --check   (what is stale; runs nothing)",
 )
 def reproduce(
-    raw: Annotated[
-        list[Path] | None,
-        argument(
-            "[RAW]...",
-            "Folders of campaigns; default: all below raw/ that are no baselines.",
-            autocompletion=complete_raw,
-        ),
-    ] = None,
-    notebook: Annotated[list[str] | None, option("NAME", "Only this notebook; may be given again.")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Notebooks at a time; default: one per processor.")] = None,
-    force: Annotated[bool, flag("--force", "Run also what did not change.")] = False,
-    check: Annotated[
-        bool, flag("--check", "Run nothing: say which notebooks are stale, exit code 1 if any is.")
-    ] = False,
-    output: Annotated[Path | None, option("DIR", "Folder for a folder per campaign.", parser=local_path)] = None,
-    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
-    json: JsonOption = False,
+    raw: list[Path] | None = argument(
+        "[RAW]...",
+        "Folders of campaigns; default: all below raw/ that are no baselines.",
+        default=None,
+        autocompletion=complete_raw,
+    ),
+    notebook: list[str] | None = option("NAME", "Only this notebook; may be given again."),
+    jobs: int | None = typer.Option(None, min=1, help="Notebooks at a time; default: one per processor."),
+    force: bool = flag("--force", "Run also what did not change."),
+    check: bool = flag("--check", "Run nothing: say which notebooks are stale, exit code 1 if any is."),
+    output: Path | None = path_option("DIR", "Folder for a folder per campaign."),
+    verify: bool = VERIFY,  # noqa: ARG001  its callback does it
+    json: bool = JSON,
 ) -> None:
     """Make every figure and table again from the raw bytes; runs only what changed."""
     from glusterlab.reproduce.reproduce import reproduce as remake
@@ -200,9 +188,9 @@ def show_reproduce(summary: ReproduceSummary, *, as_json: bool) -> None:
     "First line of a campaign.yaml, for editors: # yaml-language-server: $schema=campaign.schema.json",
 )
 def schema(
-    kind: Annotated[
-        Literal["cluster", "campaign", "import", "prices", "study", "claims"], typer.Argument(help="Of which file.")
-    ],
+    kind: Literal["cluster", "campaign", "import", "prices", "study", "claims"] = typer.Argument(
+        ..., help="Of which file."
+    ),
 ) -> None:
     """JSON Schema of cluster.yaml, campaign.yaml, prices.yaml, study.yaml, claims.yaml or an import's mapping.yaml."""
     from glusterlab.cli.schema import json_schema
@@ -234,18 +222,14 @@ def _complete_row(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     "the row. Numbers that are not computed again are named.",
 )
 def trace(
-    figure: Annotated[
-        Path,
-        argument(
-            "FIGURE.csv", "A figure's numbers.", autocompletion=lambda incomplete: complete_files(incomplete, ".csv")
-        ),
-    ],
-    row: Annotated[
-        list[str],
-        typer.Argument(metavar="ROW...", help="Its number from 1, or column=value.", autocompletion=_complete_row),
-    ],
-    raw: RawRootOption = Path("raw"),
-    json: JsonOption = False,
+    figure: Path = argument(
+        "FIGURE.csv", "A figure's numbers.", autocompletion=lambda incomplete: complete_files(incomplete, ".csv")
+    ),
+    row: list[str] = typer.Argument(
+        ..., metavar="ROW...", help="Its number from 1, or column=value.", autocompletion=_complete_row
+    ),
+    raw: Path = RAW_ROOT,
+    json: bool = JSON,
 ) -> None:
     """Trace a number of a figure to its samples, raw files and lines, and compute it again."""
     from glusterlab.sections.trace import trace as find

@@ -8,28 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from glusterlab.cli.console import (
-    JsonOption,
-    RawRootOption,
-    argument,
-    bounds,
-    commands,
-    complete_yaml,
-    count_of,
-    flag,
-    format_bytes,
-    local_path,
-    option,
-    percent,
-    person,
-    picked,
-    show,
-    talk,
-)
+from glusterlab.cli.console import bounds, count_of, format_bytes, percent, person, picked, show, talk
+from glusterlab.cli.options import JSON, RAW_ROOT, argument, commands, complete_yaml, flag, option, path_option
 from glusterlab.errors import GlusterlabError, RawStoreError, UsageError
 from glusterlab.units import format_duration, format_size
 
@@ -41,18 +25,14 @@ if TYPE_CHECKING:
 
 app, command = commands()
 
-CampaignArgument = Annotated[Path, argument("CAMPAIGN", "A campaign.yaml.", autocompletion=complete_yaml)]
+CAMPAIGN = argument("CAMPAIGN", "A campaign.yaml.", autocompletion=complete_yaml)
 
-ClusterOption = Annotated[
-    Path | None,
-    option(
-        "FILE",
-        "A cluster.yaml; default: the one beside the campaign, else that of the testbed that is up.",
-        "--cluster",
-        parser=local_path,
-        autocompletion=complete_yaml,
-    ),
-]
+CLUSTER = path_option(
+    "FILE",
+    "A cluster.yaml; default: the one beside the campaign, else that of the testbed that is up.",
+    "--cluster",
+    autocompletion=complete_yaml,
+)
 
 _ON_END = (
     "--on-end and --webhook are called when the run ends, stops or fails; neither changes how it came out. The command "
@@ -108,11 +88,11 @@ def _require_cluster(campaign: Path, named: Path | None) -> Path:
     "glusterlab plan campaign.yaml --json | jq '.total'",
 )
 def plan(
-    campaign: CampaignArgument,
-    cluster: ClusterOption = None,
-    cells: Annotated[bool, flag("--cells", "One line per cell, with its id.")] = False,
-    hosts: Annotated[bool, flag("--hosts", "Ask the hosts, too, what of NFS and SMB they can do.")] = False,
-    json: JsonOption = False,
+    campaign: Path = CAMPAIGN,
+    cluster: Path | None = CLUSTER,
+    cells: bool = flag("--cells", "One line per cell, with its id."),
+    hosts: bool = flag("--hosts", "Ask the hosts, too, what of NFS and SMB they can do."),
+    json: bool = JSON,
 ) -> None:
     """What would run: cells, samples, time and space; and what cannot run, and why."""
     from glusterlab.hosts.access import lacking, read_facts
@@ -151,41 +131,30 @@ def plan(
     more=_ON_END,
 )
 def run(
-    campaign: CampaignArgument,
-    cluster: ClusterOption = None,
-    raw: RawRootOption = Path("raw"),
-    name: Annotated[str | None, option("NAME", "Another name for the campaign, and so for its folder.")] = None,
-    retry: Annotated[bool, flag("--retry", "Give new attempts to repeats whose attempts are used up.")] = False,
-    rounds: Annotated[
-        int | None,
-        option(
-            "N",
-            "End after N rounds; the next run goes on with the next. For campaigns in turns on two pools, so that "
-            "a drift over the night hits both.",
-            min=1,
-        ),
-    ] = None,
-    take_over: Annotated[
-        bool,
-        flag(
-            "--take-over",
-            "Take the hosts from a run of another controller that did not give them back. Be sure that it is "
-            "gone: what it still does there is ended.",
-        ),
-    ] = False,
-    moved: Annotated[
-        bool,
-        flag(
-            "--moved",
-            "Go on with the campaign of a testbed on another machine: kernel, CPUs and memory may differ, no release. "
-            "Its facts are kept in environment-<n>.json, and each sample says which machine it is of.",
-        ),
-    ] = False,
-    on_end: Annotated[str | None, option("COMMAND", "Run this in a shell when the run is over.")] = None,
-    webhook: Annotated[
-        str | None, option("URL", "Tell this address when the run is over.", envvar="GLUSTERLAB_WEBHOOK")
-    ] = None,
-    json: JsonOption = False,
+    campaign: Path = CAMPAIGN,
+    cluster: Path | None = CLUSTER,
+    raw: Path = RAW_ROOT,
+    name: str | None = option("NAME", "Another name for the campaign, and so for its folder."),
+    retry: bool = flag("--retry", "Give new attempts to repeats whose attempts are used up."),
+    rounds: int | None = option(
+        "N",
+        "End after N rounds; the next run goes on with the next. For campaigns in turns on two pools, so that "
+        "a drift over the night hits both.",
+        min=1,
+    ),
+    take_over: bool = flag(
+        "--take-over",
+        "Take the hosts from a run of another controller that did not give them back. Be sure that it is "
+        "gone: what it still does there is ended.",
+    ),
+    moved: bool = flag(
+        "--moved",
+        "Go on with the campaign of a testbed on another machine: kernel, CPUs and memory may differ, no release. "
+        "Its facts are kept in environment-<n>.json, and each sample says which machine it is of.",
+    ),
+    on_end: str | None = option("COMMAND", "Run this in a shell when the run is over."),
+    webhook: str | None = option("URL", "Tell this address when the run is over.", envvar="GLUSTERLAB_WEBHOOK"),
+    json: bool = JSON,
 ) -> None:
     """Run a campaign, or go on where it stopped. Ctrl-C is safe at any moment."""
     from pydantic import ValidationError
@@ -246,12 +215,9 @@ def show_run(summary: RunSummary, *, as_json: bool) -> None:
         f"{summary.path}: {count_of(summary.total, 'sample')}: {counts}; "
         f"{summary.executed} executed in {format_duration(summary.seconds)}{stopped}{left_out}"
     )
-    show([], as_json, {**asdict(summary), "exit_code": summary.exit_code}, lines=[line])
-    if as_json:
-        return
     left_out_because = (f"not runnable here, and left out: {reason}" for reason in summary.not_runnable_reasons)
-    for sentence in filter(None, [*left_out_because, *summary.problems, summary.advice]):
-        talk(sentence)
+    notes = filter(None, [*left_out_because, *summary.problems, summary.advice])
+    show([], as_json, {**asdict(summary), "exit_code": summary.exit_code}, lines=[line], notes=notes)
 
 
 def show_plan(

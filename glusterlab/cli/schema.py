@@ -1,6 +1,6 @@
 """JSON Schemas of the specification files, for editors that complete and check them."""
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -13,12 +13,10 @@ from glusterlab.spec.prices import PriceList
 from glusterlab.spec.studies import Study
 from glusterlab.tools import volume_tools
 
-Kind = Literal["cluster", "campaign", "import", "prices", "study", "claims"]
 
-
-def json_schema(kind: Kind) -> dict[str, Any]:
+def json_schema(kind: str) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a specification file."""
-    models: dict[Kind, type[BaseModel]] = {"cluster": Cluster, "campaign": Campaign, "import": Mapping}
+    models: dict[str, type[BaseModel]] = {"cluster": Cluster, "campaign": Campaign, "import": Mapping}
     models |= {"prices": PriceList, "study": Study, "claims": Claims}
     schema = models[kind].model_json_schema()
     if kind == "campaign":

@@ -5,22 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from glusterlab.cli.console import (
-    JsonOption,
-    VerifyOption,
-    commands,
-    complete_raw,
-    complete_yaml,
-    local_path,
-    option,
-    percent,
-    picked,
-    show,
-)
+from glusterlab.cli.console import percent, picked, show
+from glusterlab.cli.options import JSON, VERIFY, commands, complete_raw, complete_yaml, option, path_option
 from glusterlab.units import format_size, short_number
 
 if TYPE_CHECKING:
@@ -56,51 +46,34 @@ def _complete_workload(incomplete: str) -> list[str]:
     "is an assumption. On a scale model, measured values count times its scale. Exit code 1: no layout can.",
 )
 def size(
-    workload: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "large-write, large-read (4 GB files), or 128gb-, 128mb-, 4mb-, 32kb- with write or read.",
-            autocompletion=_complete_workload,
-        ),
-    ] = None,
-    file_size: Annotated[str | None, option("SIZE", "Instead of --workload: a measured file size.")] = None,
-    operation: Annotated[str | None, option("write|read", "Goes with --file-size.")] = None,
-    tool: Annotated[
-        str | None, option("TOOL", "That measured it; default: the one with the most samples of it.")
-    ] = None,
-    throughput: Annotated[
-        str | None, option("RATE", "Of all clients: 5GB/s, 40Gbit/s; small files: 2000 files/s.")
-    ] = None,
-    capacity: Annotated[str | None, option("SIZE", "Of all files today: 500TB, 1.5PB.")] = None,
-    growth: Annotated[str | None, option("SHARE", "Of the capacity, a year: 20%/y; with --years.")] = None,
-    years: Annotated[float | None, option("N", "After which the pool must still be large enough.")] = None,
-    raw: Annotated[
-        Path, option("RAW", "Folder of a campaign below raw/.", parser=local_path, autocompletion=complete_raw)
-    ] = Path("raw", "reference"),
-    prices: Annotated[
-        Path | None,
-        option(
-            "FILE", "A prices.yaml; default: the project's example.", parser=local_path, autocompletion=complete_yaml
-        ),
-    ] = None,
-    disk_size: Annotated[
-        str | None,
-        option(
-            "SIZE",
-            "Of a data disk; default: of the price list, of the cluster. A size that the list lacks has no cost.",
-        ),
-    ] = None,
-    fill_limit: Annotated[str | None, option("SHARE", "How full the pool may get; default: 80%.")] = None,
-    max_fault_domain: Annotated[
-        str | None, option("SHARE", "One server stays below this share of the pool; default: 17%.")
-    ] = None,
-    by: Annotated[
-        Literal["lower", "mean"],
-        typer.Option(help="Size by the lower end of the 95 % interval of a throughput, or by its mean."),
-    ] = "lower",
-    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
-    json: JsonOption = False,
+    workload: str | None = option(
+        "NAME",
+        "large-write, large-read (4 GB files), or 128gb-, 128mb-, 4mb-, 32kb- with write or read.",
+        autocompletion=_complete_workload,
+    ),
+    file_size: str | None = option("SIZE", "Instead of --workload: a measured file size."),
+    operation: str | None = option("write|read", "Goes with --file-size."),
+    tool: str | None = option("TOOL", "That measured it; default: the one with the most samples of it."),
+    throughput: str | None = option("RATE", "Of all clients: 5GB/s, 40Gbit/s; small files: 2000 files/s."),
+    capacity: str | None = option("SIZE", "Of all files today: 500TB, 1.5PB."),
+    growth: str | None = option("SHARE", "Of the capacity, a year: 20%/y; with --years."),
+    years: float | None = option("N", "After which the pool must still be large enough."),
+    raw: Path = path_option(
+        "RAW", "Folder of a campaign below raw/.", default=Path("raw", "reference"), autocompletion=complete_raw
+    ),
+    prices: Path | None = path_option(
+        "FILE", "A prices.yaml; default: the project's example.", autocompletion=complete_yaml
+    ),
+    disk_size: str | None = option(
+        "SIZE", "Of a data disk; default: of the price list, of the cluster. A size that the list lacks has no cost."
+    ),
+    fill_limit: str | None = option("SHARE", "How full the pool may get; default: 80%."),
+    max_fault_domain: str | None = option("SHARE", "One server stays below this share of the pool; default: 17%."),
+    by: Literal["lower", "mean"] = typer.Option(
+        "lower", help="Size by the lower end of the 95 % interval of a throughput, or by its mean."
+    ),
+    verify: bool = VERIFY,  # noqa: ARG001  its callback does it
+    json: bool = JSON,
 ) -> None:
     """Which layouts on how many servers do a workload, with cost and the limit that decides: by what was measured.
 
@@ -291,11 +264,9 @@ def _json(answer: Answer, campaign: Path) -> dict[str, Any]:
     return {
         "campaign": campaign,
         "request": {
-            **picked(request, *names, "fill_limit", "max_fault_domain", "by"),
+            **picked(request, *names, "fill_limit", "max_fault_domain", "by", capacity_bytes="capacity"),
+            **picked(request, growth_per_year="growth", final_capacity_bytes="final_capacity"),
             "access": ACCESS,
-            "capacity_bytes": request.capacity,
-            "growth_per_year": request.growth,
-            "final_capacity_bytes": request.final_capacity,
         },
         "prices": None if prices is None else picked(prices, "name", "currency", "date", "example"),
         "layouts": [_layout_json(one) for one in answer.sized],
@@ -306,31 +277,18 @@ def _json(answer: Answer, campaign: Path) -> dict[str, Any]:
 
 def _layout_json(one: Sizing) -> dict[str, Any]:
     block = one.block
-    per_disk = dict(zip(("rate_per_disk_mean", "rate_per_disk_low", "rate_per_disk_high"), one.per_disk, strict=True))
     measured = ("servers", "disks", "workers", "n", "scale", "operations_limited", "still_rising")
     return {
         **picked(one, "possible", "problem", "rate_mean", "rate_low", "rate_high", "cost", "fault_domain", "advice"),
-        **per_disk,
-        "layout": block.series,
-        "type": block.type,
-        "geometry_measured": block.geometry,
-        "kind": block.kind,
-        "server": block.server,
-        "servers": one.servers or None,
-        "servers_by_limit": one.needs,
-        "decided_by": one.binding,
-        "usable_bytes": one.usable,
-        "fillable_bytes": one.fillable,
-        "cost_problem": block.cost_problem,
+        **dict(zip(("rate_per_disk_mean", "rate_per_disk_low", "rate_per_disk_high"), one.per_disk, strict=True)),
+        **picked(one, servers_by_limit="needs", decided_by="binding", usable_bytes="usable", fillable_bytes="fillable"),
+        **picked(one, rule_of_thumb_per_server="thumb_rate", rule_of_thumb_servers="thumb_servers"),
+        **picked(block, "type", "kind", "server", "cost_problem", layout="series", geometry_measured="geometry"),
         "server_guessed": block.guessed,
-        "rule_of_thumb_per_server": one.thumb_rate,
-        "rule_of_thumb_servers": one.thumb_servers,
+        "servers": one.servers or None,
         "physical_bound_per_server": one.bound_rate,
         "measured": {
-            **picked(block, *measured),
-            "workers_measured": block.measured_workers,
-            "full_size_mean": block.mean,
-            "full_size_low": block.low,
-            "full_size_high": block.high,
+            **picked(block, *measured, workers_measured="measured_workers"),
+            **picked(block, full_size_mean="mean", full_size_low="low", full_size_high="high"),
         },
     }

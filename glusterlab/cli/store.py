@@ -13,33 +13,13 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from json import dumps
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import typer
 
-from glusterlab.cli.console import (
-    IMPORTED,
-    JsonOption,
-    RawArgument,
-    VerifyOption,
-    argument,
-    bar,
-    bounds,
-    commands,
-    complain,
-    complete_yaml,
-    count_of,
-    emit_json,
-    flag,
-    local_path,
-    option,
-    percent,
-    person,
-    picked,
-    show,
-    talk,
-)
+from glusterlab.cli.console import IMPORTED, bar, bounds, complain, count_of, percent, person, picked, show, talk
+from glusterlab.cli.options import JSON, RAW, VERIFY, argument, commands, complete_yaml, flag, option, path_option
 from glusterlab.errors import RawStoreError, StoppedError, UsageError
 from glusterlab.store.manifest import SIGNATURE
 from glusterlab.units import parse_duration
@@ -62,10 +42,10 @@ _MOST_LEFT = 20  # so many names that are left in a copy are shown
     "glusterlab status raw/first-light --json",
 )
 def status(
-    raw: RawArgument,
-    watch: Annotated[bool, flag("--watch -w", "Look over the run's shoulder first, until it ends or Ctrl-C.")] = False,
-    verify: VerifyOption = False,  # noqa: ARG001  its callback does it
-    json: JsonOption = False,
+    raw: Path = RAW,
+    watch: bool = flag("--watch -w", "Look over the run's shoulder first, until it ends or Ctrl-C."),
+    verify: bool = VERIFY,  # noqa: ARG001  its callback does it
+    json: bool = JSON,
 ) -> None:
     """What is done, invalid, failed and left; exit 1 unless every sample is there and valid."""
     from glusterlab.run.state import read_now
@@ -106,7 +86,7 @@ def show_status(status: CampaignStatus, *, as_json: bool, run: RunState | None =
         # its last results and notes are in the log
         left_out = {"schema_version", "recent", "notes", "process_start"}
         state = run and {**run.model_dump(mode="json", exclude=left_out), "life": life(run)}
-        emit_json({**_status_json(status), "run": state})
+        show((), True, {**_status_json(status), "run": state})
         return
     rows = _rows(status)
     names = [name for name in rows[0] if name != "cell"] if rows else []
@@ -215,11 +195,8 @@ def _status_json(status: CampaignStatus) -> dict[str, Any]:
             picked(count, "code", "sentence", "advice", "samples", "open", "cells", "hosts") for count in status.reasons
         ],
         "last_failures": [
-            {
-                **picked(sample, "sample", "repeat", "attempt", "warmup", "status", "reasons"),
-                "cell": sample.cell_id,
-                "time": round(ended_at(sample), 3),
-            }
+            picked(sample, "sample", "repeat", "attempt", "warmup", "status", "reasons", cell="cell_id")
+            | {"time": round(ended_at(sample), 3)}
             for sample in status.failures
         ],
         "repeats": bounds(status.repeats),
@@ -247,13 +224,11 @@ def _interval_json(interval: Interval | None) -> dict[str, Any] | None:
     "glusterlab log raw/night --json | jq 'select(.command) | .host, .command'",
 )
 def log(
-    raw: RawArgument,
-    since: Annotated[
-        str | None, option("WHEN", "From then on: '8 h' (ago), 22:00 (the last one), '2026-11-20 22:00'.")
-    ] = None,
-    problems: Annotated[bool, flag("--problems", "Warnings and errors only.")] = False,
-    follow: Annotated[bool, flag("--follow -f", "Go on until the run ends, or Ctrl-C.")] = False,
-    json: Annotated[bool, flag("--json", "JSON lines for scripts, with every command on the hosts.")] = False,
+    raw: Path = RAW,
+    since: str | None = option("WHEN", "From then on: '8 h' (ago), 22:00 (the last one), '2026-11-20 22:00'."),
+    problems: bool = flag("--problems", "Warnings and errors only."),
+    follow: bool = flag("--follow -f", "Go on until the run ends, or Ctrl-C."),
+    json: bool = flag("--json", "JSON lines for scripts, with every command on the hosts."),
 ) -> None:
     """What happened in a campaign's runs: samples, failures, waits; the log.txt of RAW."""
     from glusterlab.run.view import log_events
@@ -323,21 +298,19 @@ def show_events(events: Iterable[Event], *, as_json: bool) -> int:
     "ssh-keygen(1), ALLOWED SIGNERS.",
 )
 def verify(
-    raw: RawArgument,
-    signature: Annotated[
-        Path | None,
-        option("FILE", "Check the signature, too: who may have made it, and their public keys.", parser=local_path),
-    ] = None,
-    json: JsonOption = False,
+    raw: Path = RAW,
+    signature: Path | None = path_option(
+        "FILE", "Check the signature, too: who may have made it, and their public keys."
+    ),
+    json: bool = JSON,
 ) -> None:
     """Check sums, completeness, and every sample's validity judged again; exit 1 on any finding."""
-    from glusterlab.run.verify import verify as examine
-    from glusterlab.run.verify import verify_signature
+    from glusterlab.run import verify as examining
 
     with bar("judging samples") as progress:
-        findings = examine(raw, progress)
+        findings = examining.verify(raw, progress)
     if signature is not None:
-        findings = [*verify_signature(raw, signature), *findings]
+        findings = [*examining.verify_signature(raw, signature), *findings]
     show_verify(raw, findings, as_json=json)
     if signature is None and (raw / SIGNATURE).is_file():
         talk(f"{SIGNATURE} was not checked: give --signature and the file of those who may have signed")
@@ -365,17 +338,17 @@ def show_verify(raw: Path, findings: Sequence[Finding], *, as_json: bool) -> Non
     "lines 'gl-s01: storage-a' for hosts, addresses and any other word.",
 )
 def publish(
-    raw: RawArgument,
-    output: Annotated[Path, option("DIR", "Folder of the copy; must not be there.", parser=local_path)],
-    names: Annotated[Path | None, option("FILE", "What is to be called what.", autocompletion=complete_yaml)] = None,
-    name: Annotated[str | None, option("NAME", "What the campaign is called in the copy.")] = None,
-    keep_host_names: Annotated[bool, flag("--keep-host-names", "Leave hosts and their addresses as they are.")] = False,
-    sign: Annotated[Path | None, option("KEY", "Sign the copy's digests with this SSH key.", parser=local_path)] = None,
-    json: JsonOption = False,
+    raw: Path = RAW,
+    output: Path = path_option("DIR", "Folder of the copy; must not be there.", default=...),
+    names: Path | None = option("FILE", "What is to be called what.", autocompletion=complete_yaml),
+    name: str | None = option("NAME", "What the campaign is called in the copy."),
+    keep_host_names: bool = flag("--keep-host-names", "Leave hosts and their addresses as they are."),
+    sign: Path | None = path_option("KEY", "Sign the copy's digests with this SSH key."),
+    json: bool = JSON,
 ) -> None:
     """Copy a campaign to give it away: hosts, addresses, users get neutral names. Exit 1 when any is left."""
-    from glusterlab.publishing import publish as copy
-    from glusterlab.publishing import read_names
+    from glusterlab.publishing.copy import publish as copy
+    from glusterlab.publishing.names import read_names
     from glusterlab.store.signature import sign as sign_manifest
 
     if sign is not None and not sign.is_file():
@@ -387,6 +360,14 @@ def publish(
     more = len(made.left) - _MOST_LEFT
     redacted = f", secrets taken out of {count_of(made.redacted, 'text')}" if made.redacted else ""
     counts = f"{count_of(made.files, 'file')} with {count_of(made.samples, 'sample')}, judged as in the original"
+    notes = [f"{made.names_file} leads back to the original names: do not give it away"]
+    if any(left.kind == "name" and left.path.startswith(("cells/", "campaign.yaml")) for left in made.left):
+        notes.append("--name renames the campaign; cells, and what their ids are made of, cannot be renamed")
+    if made.left:
+        notes.append(
+            "not fit to be given away: name what is left in a file for --names ('found: replacement'), remove the copy,"
+            " and publish again"
+        )
     show(
         [{"left": left.kind, "file": left.path, "found": left.found} for left in made.left[:_MOST_LEFT]],
         json,
@@ -395,16 +376,8 @@ def publish(
             *([f"and {more} more; --json lists all"] if more > 0 else []),
             f"{made.path}: {counts}; {count_of(made.renamed, 'name')} replaced{redacted}",
         ],
+        notes=notes,
     )
-    if not json:
-        talk(f"{made.names_file} leads back to the original names: do not give it away")
-    if made.left and not json:
-        if any(left.kind == "name" and left.path.startswith(("cells/", "campaign.yaml")) for left in made.left):
-            talk("--name renames the campaign; cells, and what their ids are made of, cannot be renamed")
-        talk(
-            "not fit to be given away: name what is left in a file for --names ('found: replacement'), remove the copy,"
-            " and publish again"
-        )
     if made.left:
         raise typer.Exit(1)
 
@@ -416,9 +389,9 @@ def publish(
     "the same command goes on. URLs are those of fsspec, and credentials are found as it finds them.",
 )
 def fetch(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Folder of a campaign elsewhere.")],
-    folder: Annotated[Path | None, argument("[FOLDER]", "Where to; default: raw/<last part of URL>.")] = None,
-    json: JsonOption = False,
+    url: str = typer.Argument(..., metavar="URL", help="Folder of a campaign elsewhere."),
+    folder: Path | None = argument("[FOLDER]", "Where to; default: raw/<last part of URL>.", default=None),
+    json: bool = JSON,
 ) -> None:
     """Bring a campaign from another machine or a bucket, file by file as its manifest has it."""
     from glusterlab.store.remote import fetch as bring

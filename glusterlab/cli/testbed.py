@@ -1,14 +1,14 @@
 """testbed up, down, status: a real pool on this machine."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from glusterlab.cli.console import JsonOption, emit_json, examples, flag, local_path, option, show, steps, talk
+from glusterlab.cli.console import emit_json, show, steps, talk
+from glusterlab.cli.options import JSON, commands, examples, flag, option, path_option
 from glusterlab.errors import UsageError
 
-app = typer.Typer(
+app, command = commands(
     name="testbed",
     help="A real GlusterFS pool on this machine, slowed to a scale model (root, Linux).",
     epilog=examples("glusterlab testbed up", "glusterlab testbed status", "glusterlab testbed down"),
@@ -24,94 +24,64 @@ def _running() -> list[str]:
     return running()
 
 
-NameOption = Annotated[str, option("NAME", "Which testbed.", "--name", autocompletion=_running)]
+NAME = option("NAME", "Which testbed.", "--name", default="default", autocompletion=_running)
 
 
-@app.command(
-    epilog=examples(
-        "glusterlab testbed up",
-        "glusterlab testbed up --name small --servers 6 --clients 4 --disks 2 --subnet 10.78.0.0/24",
-        "glusterlab testbed up --name next --release trixie --subnet 10.79.0.0/24",
-        "glusterlab testbed up --name old --tree /srv/trees/gluster-3.8.4 --subnet 10.80.0.0/24",
-    )
+@command(
+    "glusterlab testbed up",
+    "glusterlab testbed up --name small --servers 6 --clients 4 --disks 2 --subnet 10.78.0.0/24",
+    "glusterlab testbed up --name next --release trixie --subnet 10.79.0.0/24",
+    "glusterlab testbed up --name old --tree /srv/trees/gluster-3.8.4 --subnet 10.80.0.0/24",
 )
 def up(
-    name: NameOption = "default",
-    servers: Annotated[int, typer.Option(help="Servers of the pool.")] = 6,
-    clients: Annotated[int, typer.Option(help="Clients, which make the load.")] = 12,
-    disks: Annotated[int, typer.Option(help="Single disks (JBOD) of each server; 24 for a dense server.")] = 12,
-    arrays: Annotated[int, typer.Option(help="RAID 6 arrays of each server, each modelled as one device.")] = 1,
-    nvme: Annotated[int, typer.Option(help="NVMe drives of each server, for hot tiers; the guide's have one.")] = 0,
-    scale: Annotated[
-        float, typer.Option(help="How much slower disks and links are for large files; 200 means 1:200.")
-    ] = 200.0,
-    small_file_scale: Annotated[
-        float, typer.Option(help="The same for small files, where operations/s are scaled as well.")
-    ] = 20.0,
-    medium_file_scale: Annotated[
-        float, typer.Option(help="The same for files of a few MB, which keep their size; operations/s are not limited.")
-    ] = 240.0,
-    model: Annotated[
-        list[str] | None,
-        option(
-            "NAME=SCALE",
-            "A further scale model, such as large-slow=400; with ',operations' behind it operations/s are "
-            "scaled, too. May be given again.",
-        ),
-    ] = None,
-    hardware: Annotated[
-        Path | None,
-        option(
-            "FILE",
-            "A cluster file whose disks, arrays and links the testbed stands for, in place of the guide's.",
-            parser=local_path,
-        ),
-    ] = None,
-    slow_disk: Annotated[
-        list[str] | None,
-        option(
-            "SERVER:DISK=TIMES",
-            "A disk that is so many times slower than its like, such as server04:d07=6, to see what a bad one "
-            "does. May be given again.",
-        ),
-    ] = None,
-    heads: Annotated[
-        list[str] | None,
-        option(
-            "MODEL",
-            "A scale model whose disks have heads that seek (FUSE), such as medium-file; large files need none. "
-            "May be given again.",
-        ),
-    ] = None,
-    kernel_clients: Annotated[
-        int,
-        option(
-            "N",
-            "So many of the clients have a kernel of their own (User-Mode Linux), which mounts NFS and SMB; the hosts' "
-            "system then has the servers of both.",
-        ),
-    ] = 0,
-    release: Annotated[
-        str | None,
-        typer.Option(
-            help="Debian release of the hosts: bullseye (GlusterFS 9.2), bookworm (10.3, the default), trixie (11.1)."
-        ),
-    ] = None,
-    tree: Annotated[
-        Path | None,
-        option(
-            "DIR",
-            "A host's whole file system with any GlusterFS, made by you, in place of --release.",
-            parser=local_path,
-        ),
-    ] = None,
-    subnet: Annotated[str, option("CIDR", "A private network that this machine does not use.")] = ("10.77.0.0/24"),
-    disk_size: Annotated[str, option("SIZE", "Size of a disk; its file is sparse.")] = "4 GiB",
-    memory: Annotated[
-        bool, flag("--memory", "Keep the disks' files in memory, where this machine's disk is slow.")
-    ] = False,
-    mirror: Annotated[str | None, option("URL", "Debian mirror; default: the one that apt uses here.")] = None,
-    json: JsonOption = False,
+    name: str = NAME,
+    servers: int = typer.Option(6, help="Servers of the pool."),
+    clients: int = typer.Option(12, help="Clients, which make the load."),
+    disks: int = typer.Option(12, help="Single disks (JBOD) of each server; 24 for a dense server."),
+    arrays: int = typer.Option(1, help="RAID 6 arrays of each server, each modelled as one device."),
+    nvme: int = typer.Option(0, help="NVMe drives of each server, for hot tiers; the guide's have one."),
+    scale: float = typer.Option(200.0, help="How much slower disks and links are for large files; 200 means 1:200."),
+    small_file_scale: float = typer.Option(
+        20.0, help="The same for small files, where operations/s are scaled as well."
+    ),
+    medium_file_scale: float = typer.Option(
+        240.0, help="The same for files of a few MB, which keep their size; operations/s are not limited."
+    ),
+    model: list[str] | None = option(
+        "NAME=SCALE",
+        "A further scale model, such as large-slow=400; with ',operations' behind it operations/s are "
+        "scaled, too. May be given again.",
+    ),
+    hardware: Path | None = path_option(
+        "FILE", "A cluster file whose disks, arrays and links the testbed stands for, in place of the guide's."
+    ),
+    slow_disk: list[str] | None = option(
+        "SERVER:DISK=TIMES",
+        "A disk that is so many times slower than its like, such as server04:d07=6, to see what a bad one "
+        "does. May be given again.",
+    ),
+    heads: list[str] | None = option(
+        "MODEL",
+        "A scale model whose disks have heads that seek (FUSE), such as medium-file; large files need none. "
+        "May be given again.",
+    ),
+    kernel_clients: int = option(
+        "N",
+        "So many of the clients have a kernel of their own (User-Mode Linux), which mounts NFS and SMB; the hosts' "
+        "system then has the servers of both.",
+        default=0,
+    ),
+    release: str | None = typer.Option(
+        None, help="Debian release of the hosts: bullseye (GlusterFS 9.2), bookworm (10.3, the default), trixie (11.1)."
+    ),
+    tree: Path | None = path_option(
+        "DIR", "A host's whole file system with any GlusterFS, made by you, in place of --release."
+    ),
+    subnet: str = option("CIDR", "A private network that this machine does not use.", default="10.77.0.0/24"),
+    disk_size: str = option("SIZE", "Size of a disk; its file is sparse.", default="4 GiB"),
+    memory: bool = flag("--memory", "Keep the disks' files in memory, where this machine's disk is slow."),
+    mirror: str | None = option("URL", "Debian mirror; default: the one that apt uses here."),
+    json: bool = JSON,
 ) -> None:
     """Start a pool and write its cluster.yaml, ssh_config and keys. The first start makes the hosts' system."""
     from glusterlab.spec import load_cluster
@@ -155,8 +125,8 @@ def up(
         typer.echo(instructions(state))
 
 
-@app.command(epilog=examples("glusterlab testbed down", "glusterlab testbed down --name small"))
-def down(name: NameOption = "default") -> None:
+@command("glusterlab testbed down", "glusterlab testbed down --name small")
+def down(name: str = NAME) -> None:
     """Remove everything that 'up' made, after a crash too; exit 2 when there is no such testbed."""
     from glusterlab.testbed.lifecycle import down as stop
     from glusterlab.testbed.options import TestbedOptions
@@ -166,8 +136,8 @@ def down(name: NameOption = "default") -> None:
     talk(f"the testbed '{name}' is down")
 
 
-@app.command(epilog=examples("glusterlab testbed status", "glusterlab testbed status --json"))
-def status(name: NameOption = "default", json: JsonOption = False) -> None:
+@command("glusterlab testbed status", "glusterlab testbed status --json")
+def status(name: str = NAME, json: bool = JSON) -> None:
     """Which hosts run their services; exit 1 when there is no such testbed or a host of it is down."""
     from glusterlab.testbed.lifecycle import status as examine
     from glusterlab.testbed.options import TestbedOptions
@@ -187,9 +157,8 @@ def status(name: NameOption = "default", json: JsonOption = False) -> None:
         for host in hosts
     ]
     facts = {"name": name, "state": folder, "cluster": cluster, "gluster": state.gluster, "tree": state.options.tree}
-    show(rows, json, {**facts, "hosts": hosts}, right=("processes",))
-    if not json:
-        talk(f"runs {state.runs}" + (f" ({state.options.tree})" if state.options.tree else ""))
-        talk(f"cluster file: {cluster}")
+    notes = [f"runs {state.runs}" + (f" ({state.options.tree})" if state.options.tree else "")]
+    notes.append(f"cluster file: {cluster}")
+    show(rows, json, {**facts, "hosts": hosts}, right=("processes",), notes=notes)
     if not all(host.running for host in hosts):
         raise typer.Exit(1)

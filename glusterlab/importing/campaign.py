@@ -15,7 +15,7 @@ from glusterlab.spec import Campaign, dump_yaml, load_campaign
 from glusterlab.spec.campaign import LayoutSpec, WorkloadSpec
 from glusterlab.spec.cell import Cell
 from glusterlab.spec.fields import NAME_FORM, Name
-from glusterlab.store.campaign import RawStore, Sample
+from glusterlab.store.campaign import RawStore
 from glusterlab.store.files import dump_json
 from glusterlab.store.imported import IMPORT_FILE, ImportRecord
 from glusterlab.store.sample import SampleWriter
@@ -36,10 +36,8 @@ def campaign_path(raw_root: Path, name: str) -> Path:
     return path
 
 
-def write_campaign(plan: ImportPlan, path: Path, progress: Callable[[int, int], None]) -> list[Sample]:
-    """Make the campaign's folder, which appears when it is whole; its samples, as they were judged.
-
-    `progress` is called with the number of samples written, and of all.
+def write_campaign(plan: ImportPlan, path: Path, progress: Callable[[int, int], None]) -> None:
+    """Make the campaign's folder, which appears when it is whole.
 
     Raises `RawStoreError` when a file cannot be copied or written, or was changed meanwhile; nothing is left then.
     """
@@ -49,7 +47,6 @@ def write_campaign(plan: ImportPlan, path: Path, progress: Callable[[int, int], 
         # its file lies beside the mapping now
         beside = mapping.model_copy(update={"cluster": Path("cluster.yaml")})
         texts |= {"cluster.yaml": dump_yaml(cluster), "import.yaml": dump_yaml(beside)}
-    samples: list[Sample] = []
     with RawStore.whole(path, specifications=texts, environment=environment(plan)) as store:
         try:
             load_campaign(store.path / "campaign.yaml")
@@ -68,14 +65,13 @@ def write_campaign(plan: ImportPlan, path: Path, progress: Callable[[int, int], 
         for order, planned in enumerate(plan.samples, start=1):
             cell, repeat = planned.result.cell, planned.repeat
             with store.begin_sample(cell, repeat=repeat, round=repeat, order=order, attempt=1) as writer:
-                samples.append(_write_sample(writer, planned, plan, copies))
+                _write_sample(writer, planned, plan, copies)
             progress(order, len(plan.samples))
-        message = f"imported {len(samples)} samples in {plan.cells} cells from the folder {plan.folder.resolve().name}"
-        store.journal.say(message)
-    return [sample.model_copy(update={"path": path / sample.path.relative_to(store.path)}) for sample in samples]
+        many = f"{len(plan.samples)} samples in {plan.cells} cells"
+        store.journal.say(f"imported {many} from the folder {plan.folder.resolve().name}")
 
 
-def _write_sample(writer: SampleWriter, planned: PlannedImport, plan: ImportPlan, copies: dict[str, Path]) -> Sample:
+def _write_sample(writer: SampleWriter, planned: PlannedImport, plan: ImportPlan, copies: dict[str, Path]) -> None:
     result, mapping, cluster = planned.result, plan.mapping, plan.cluster
     name = f"workload/{PurePosixPath(result.file.name).name}"
     writer.link(name, copies[result.file.name])
@@ -95,14 +91,12 @@ def _write_sample(writer: SampleWriter, planned: PlannedImport, plan: ImportPlan
     )
     writer.write(IMPORT_FILE, dump_json(record.model_dump(mode="json")))
     verdict = judge_imported(writer.folder, result.cell)
-    servers, clients = mapping.servers, mapping.clients
-    if cluster is not None:
-        servers = servers or tuple(host.name for host in cluster.servers)
-        clients = clients or tuple(host.name for host in cluster.clients)
-    servers += tuple(str(each.host) for _, each in planned.attached if each.role == "server")
-    clients += tuple(str(each.host) for _, each in planned.attached if each.role == "client")
-    servers, clients = tuple(dict.fromkeys(servers)), tuple(dict.fromkeys(clients))
-    return writer.finish(verdict.reasons, origin="imported", disks=result.disks, servers=servers, clients=clients)
+    hosts: dict[str, Any] = {}
+    for role in ("server", "client"):
+        named = getattr(mapping, f"{role}s") or tuple(host.name for host in getattr(cluster, f"{role}s", ()))
+        beside = (str(each.host) for _, each in planned.attached if each.role == role)
+        hosts[f"{role}s"] = tuple(dict.fromkeys((*named, *beside)))
+    writer.finish(verdict.reasons, origin="imported", disks=result.disks, **hosts)
 
 
 def environment(plan: ImportPlan) -> dict[str, Any]:

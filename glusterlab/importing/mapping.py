@@ -1,7 +1,5 @@
 """The mapping: which part of the matrix each file of a folder is (``mapping.yaml``), and its patterns over paths."""
 
-from __future__ import annotations
-
 import re
 import zoneinfo
 from collections.abc import Callable, Sequence
@@ -47,7 +45,7 @@ class Pattern:
     tokens: tuple[tuple[str, str], ...]
 
     @classmethod
-    def parse(cls, text: str, fields: tuple[str, ...] = TELEMETRY_FIELDS) -> Pattern:
+    def parse(cls, text: str, fields: tuple[str, ...] = TELEMETRY_FIELDS) -> Self:
         """Read a pattern; `ValueError` when a field is unknown, stands twice or cannot be told from its neighbour."""
         _below(text)
         tokens: list[tuple[str, str]] = []
@@ -67,7 +65,6 @@ class Pattern:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields in it, in their order."""
         return tuple(value for kind, value in self.tokens if kind == "field")
 
     def match(self, path: str, accepts: Callable[[str, str], bool]) -> dict[str, str] | None:
@@ -100,9 +97,6 @@ def _ends(kind: str, value: str, path: str, start: int) -> range | list[int]:
     return range(start + (kind == "field"), (len(path) if slash < 0 else slash) + 1)
 
 
-OPERATIONS: tuple[str, ...] = get_args(Operation)
-
-
 def _known(kind: str, choices: Callable[[], Sequence[str]]) -> BeforeValidator:
     def check(value: object) -> object:
         if isinstance(value, str) and value not in choices():
@@ -125,7 +119,7 @@ def _zone(value: object) -> object:
 
 
 ToolName = Annotated[str, _known("tool", readers)]
-OperationName = Annotated[str, _known("operation", lambda: OPERATIONS)]
+OperationName = Annotated[str, _known("operation", lambda: get_args(Operation))]
 PathBelow = Annotated[str, BeforeValidator(_below)]
 LayoutName = Annotated[str, Field(min_length=1, max_length=60)]
 Zone = Annotated[str, BeforeValidator(_zone)]
@@ -193,7 +187,6 @@ class _Entry(Facts):
         return self
 
     def facts(self) -> dict[str, Any]:
-        """The keys that have a value, and their values."""
         names = (*FIELDS, "accept_unjudged", "role", "timezone")
         return {name: value for name in names if (value := getattr(self, name, None)) is not None}
 
@@ -240,7 +233,7 @@ class LayoutFacts(SpecModel):
     options: dict[OptionName, OptionValue] = Field(default={}, description="volume options that tell it from others")
 
     @model_validator(mode="after")
-    def _geometry_fits(self) -> LayoutFacts:
+    def _geometry_fits(self) -> Self:
         volume = self.type not in (None, "other")
         if not volume and self.geometry not in (None, "1"):
             raise problem(f"expected a type that has a geometry, found {self.geometry!r} without one", "geometry")
@@ -312,7 +305,7 @@ class Mapping(SpecModel):
     timezone: Zone | None = Field(default=None, description="of sar's text, which has local times")
 
     @model_validator(mode="after")
-    def _consistent(self) -> Mapping:
+    def _consistent(self) -> Self:
         for field, words in self.aliases.items():
             if field not in TELEMETRY_FIELDS:
                 raise problem(f"unknown field {field!r}" + suggest(field, list(TELEMETRY_FIELDS)), "aliases", field)
@@ -358,7 +351,6 @@ class Mapping(SpecModel):
         return found
 
     def accepts(self, field: str, text: str) -> bool:
-        """Whether a text of a path can be the value of a field."""
         with suppress(ValueError):
             self.read_field(field, text)
             return True

@@ -1,7 +1,5 @@
 """The files of an imported folder, and which entry of the mapping each of them belongs to."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -112,6 +110,18 @@ def _unfit(entry: os.DirEntry[str], name: str) -> str | None:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """A mapped file, or a part of it, that is not imported; `file` as it can be shown."""
+
+    file: str
+    message: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}{'' if self.line is None else f':{self.line}'}: {self.message}"
+
+
+@dataclass(frozen=True)
 class Assignment:
     """A file, an entry that is about it, and what path and entry say of it; the path says the fields of `by_path`."""
 
@@ -129,21 +139,8 @@ class Assignment:
         return isinstance(self.entry, GlusterFiles)
 
     def refused(self, error: Exception | str) -> Refusal:
-        """The refusal of the file because of an error."""
         message, line = (error.message, error.line) if isinstance(error, ParseError) else (str(error), None)
         return Refusal(shown(self.file.name), message, line)
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A mapped file, or a part of it, that is not imported; `file` as it can be shown."""
-
-    file: str
-    message: str
-    line: int | None = None
-
-    def __str__(self) -> str:
-        return f"{self.file}{'' if self.line is None else f':{self.line}'}: {self.message}"
 
 
 def assign(mapping: Mapping, files: Iterable[SourceFile]) -> tuple[list[Assignment], list[SourceFile], list[Refusal]]:

@@ -3,10 +3,8 @@
 import itertools
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from collections.abc import Mapping as ReadOnly
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from glusterlab.errors import ParseError, UsageError
 from glusterlab.importing.mapping import Mapping, Results
@@ -32,7 +30,9 @@ def _attach(
     refused: list[Refusal] = []
     for assignment in assignments:
         wanted = {name: each for name, each in assignment.facts.items() if name not in ("host", "role", "timezone")}
-        fitting = [n for n, facts in enumerate(known) if _fits(wanted, facts)]
+        fitting = [
+            n for n, facts in enumerate(known) if all(facts.get(name, each) == each for name, each in wanted.items())
+        ]
         try:
             # the whole file, so that what is imported can be made into tables
             deque(() if assignment.is_gluster else read(assignment.file.path), maxlen=0)
@@ -51,10 +51,6 @@ def _attach(
                 continue  # two entries may be about two volumes of one file
             found[n].append(_placed(mapping, assignment, {each.file for _, each in found[n]}))
     return found, refused
-
-
-def _fits(wanted: ReadOnly[str, Any], known: ReadOnly[str, Any]) -> bool:
-    return all(known.get(field) == value for field, value in wanted.items() if field in known)
 
 
 def _placed(mapping: Mapping, assignment: Assignment, taken: Collection[str]) -> Attached:
@@ -100,7 +96,6 @@ class ImportPlan:
 
     @property
     def cells(self) -> int:
-        """Number of cells."""
         return len({sample.result.cell.id for sample in self.samples})
 
 

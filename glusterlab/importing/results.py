@@ -285,8 +285,7 @@ def _all_hosts_together(chosen: Keyed) -> tuple[list[tuple[ResultKey, WorkloadRe
 def _plan(
     mapping: Mapping, assignment: Assignment, key: ResultKey, record: WorkloadRecord, layouts: dict[str, Layout | str]
 ) -> PlannedResult:
-    defaults = mapping.defaults.model_dump(exclude_none=True)
-    facts = {**defaults, **assignment.facts}
+    facts = {**mapping.defaults.model_dump(exclude_none=True), **assignment.facts}
     if (name := facts.get("layout")) is None:
         message = "which layout? Neither path nor mapping says it: write {layout} into the pattern, or say layout"
         raise _RefusedError(message)

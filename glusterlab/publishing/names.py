@@ -117,7 +117,6 @@ class Names:
         return self.known.setdefault(key, neutral)
 
     def collect(self, text: str) -> None:
-        """Name all that has a private form in a text."""
         for match in self._forms.finditer(text):
             self.by_form(str(match.lastgroup), match[0])
 

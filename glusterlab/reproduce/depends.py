@@ -12,21 +12,12 @@ from glusterlab.errors import GlusterlabError, ReproduceError
 from glusterlab.figures.names import output_files
 from glusterlab.reproduce.state import STATE, Failure, State, intact
 from glusterlab.spec.yaml import load_cluster
-from glusterlab.store.baselines import find_baseline
-from glusterlab.store.digests import (
-    CAMPAIGNS,
-    NotebookSource,
-    RawDigests,
-    check_raw,
-    files_below,
-    key,
-    split_names,
-)
+from glusterlab.store.baselines import search_baseline
+from glusterlab.store.digests import CAMPAIGNS, NotebookSource, RawDigests, check_raw, files_below, key, split_names
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
 
-SHARED = ("notebooks", "runbooks", "raw/published")
-"""What of a project a notebook may read besides its campaign."""
+SHARED = ("notebooks", "runbooks", "raw/published")  # what of a project a notebook may read besides its campaign
 
 INDEX = "index.html"
 MAX_SHARED_BYTES = 64 << 20
@@ -43,7 +34,6 @@ class Task:
 
     @property
     def notebook(self) -> str:
-        """Its name without suffix."""
         return self.source.path.stem
 
 
@@ -72,24 +62,21 @@ class Campaign:
         state = State.read(figures / STATE)
         check_raw(raw)
         cluster = raw / "cluster.yaml"
-        baseline = find_baseline(raw, load_cluster(cluster)) if cluster.is_file() else None
+        baseline = search_baseline(raw, load_cluster(cluster)).path if cluster.is_file() else None
         if baseline is not None:
             check_raw(baseline)
         return cls(project, raw, figures, state, RawDigests(raw), notebooks, baseline)
 
     @property
     def name(self) -> str:
-        """The folder's."""
         return self.raw.name
 
     @property
     def tables(self) -> Path:
-        """Where its tables are kept."""
         return self.figures / "tables"
 
     @property
     def parameters(self) -> dict[str, str]:
-        """What its notebooks get as parameters."""
         inside = self.raw.is_relative_to(self.project)
         where = self.raw.relative_to(self.project).as_posix() if inside else str(self.raw)
         return {"campaign": where, "figures": f"figures/{self.name}"}
@@ -136,12 +123,10 @@ class Campaign:
 
     def shared_files(self) -> dict[str, bytes]:
         """Files of the project that its notebooks may read, by the paths that they have below it, also as links."""
-        paths = [path for folder in SHARED for path in files_below(self.project / folder)]
-        found = self._below(paths)
+        found = self._below(path for folder in SHARED for path in files_below(self.project / folder))
         size = sum(len(data) for data in found.values())
         if size > MAX_SHARED_BYTES:
-            places = ", ".join(SHARED)
-            expected = f"expected at most {MAX_SHARED_BYTES:,} bytes in {places} of {self.project}"
+            expected = f"expected at most {MAX_SHARED_BYTES:,} bytes in {', '.join(SHARED)} of {self.project}"
             raise ReproduceError(f"{expected}, found {size:,}")
         for task in self.tasks:
             found |= self._below(task.source.named_files(self.project, self.parameters).values())

@@ -24,10 +24,8 @@ from nbformat import NotebookNode
 
 from glusterlab.tables import CHECKED
 
-CELL_TIMEOUT = 600
-"""Seconds for one cell of a notebook."""
-NOTEBOOK_TIMEOUT = 1800
-"""Seconds for a whole notebook, its kernel's start included."""
+CELL_TIMEOUT = 600  # seconds for one cell of a notebook
+NOTEBOOK_TIMEOUT = 1800  # seconds for a whole notebook, its kernel's start included
 
 KERNEL = "python3"
 UNUSED = ("isoduration", "rfc3987_syntax")

@@ -19,17 +19,7 @@ from glusterlab.errors import GlusterlabError, UsageError
 from glusterlab.figures.names import output_files
 from glusterlab.reproduce import execute
 from glusterlab.reproduce.depends import INDEX, Campaign, Task
-from glusterlab.reproduce.state import (
-    STATE,
-    Failure,
-    Outcome,
-    Progress,
-    ReproduceSummary,
-    drop,
-    figures_of,
-    put,
-    require_room,
-)
+from glusterlab.reproduce.state import STATE, Failure, Progress, ReproduceSummary, drop, figures_of, put, require_room
 from glusterlab.spec.fields import suggest
 from glusterlab.spec.studies import NO_STUDY, Study, load_study, studies, study_folder
 from glusterlab.spec.yaml import load_campaign
@@ -37,8 +27,6 @@ from glusterlab.store.campaign import is_baseline
 from glusterlab.store.digests import environment_parts
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
-
-__all__ = ["Failure", "Progress", "ReproduceSummary", "reproduce"]
 
 
 def reproduce(
@@ -194,14 +182,13 @@ class _Run:
                 self._report(Progress(campaign.name, "tables", "started"))
             announced = True
 
-        outcome: Outcome = "ran"
-        message = ""
+        why = ""
         try:
             campaign.checked = write(campaign.raw, campaign.tables, progress=progress) is not None
         except (GlusterlabError, OSError) as error:
-            outcome, message = "failed", str(Failure(campaign.name, "tables", str(error)))
+            why = str(Failure(campaign.name, "tables", str(error)))
         if announced:
-            self._report(Progress(campaign.name, "tables", outcome, time.monotonic() - started, message))
+            self._report(Progress(campaign.name, "tables", "failed" if why else "ran", time.monotonic() - started, why))
 
     def _run_one(self, task: Task, campaign: Campaign, files: Mapping[str, bytes]) -> None:
         self._report(Progress(campaign.name, task.notebook, "started"))

@@ -13,8 +13,7 @@ from typing import Any, Literal, Self
 from glusterlab.errors import UsageError
 from glusterlab.store.files import file_digest, lock_file, write_atomically, write_error
 
-SCHEMA_VERSION = 2
-"""Version of .reproduce.json; a file of another version is as none."""
+SCHEMA_VERSION = 2  # version of .reproduce.json; a file of another version is as none
 
 STATE = ".reproduce.json"
 LOCK = ".reproduce.lock"
@@ -104,7 +103,6 @@ class State:
             return cls()
 
     def write(self, path: Path) -> None:
-        """Write the file; RawStoreError when it cannot be written."""
         data = {"schema_version": SCHEMA_VERSION, **vars(self)}
         write_atomically(path, json.dumps(data, sort_keys=True), durable=False)
 

@@ -26,11 +26,6 @@ class Search:
     refused: tuple[str, ...] = ()
 
 
-def find_baseline(raw: Path, cluster: Cluster) -> Path | None:
-    """The folder of the baseline that `search_baseline` finds."""
-    return search_baseline(raw, cluster).path
-
-
 def search_baseline(raw: Path, cluster: Cluster) -> Search:
     """The baseline of a campaign's cluster: the one in the same raw root that was measured last.
 

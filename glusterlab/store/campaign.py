@@ -4,15 +4,14 @@ A sample is written into ``cells/<id>/.sample-<nn>.partial/`` and becomes ``samp
 sample.json, the last of its files, is on the disk. Nothing is changed after that.
 """
 
-from __future__ import annotations
-
+import fcntl
 import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from glusterlab.errors import RawStoreError
 from glusterlab.rawfile import open_raw, read_raw
@@ -70,8 +69,6 @@ def appear(partial: Path, path: Path) -> None:
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
     """Keep others from opening a campaign's lock in a folder while that campaign gets its place there."""
-    import fcntl
-
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         # some file systems, such as NFS, lock no folders
@@ -139,9 +136,7 @@ class RawStore:
         self.appears_whole = False
 
     @classmethod
-    def create(
-        cls, path: Path, *, campaign_yaml: str, cluster_yaml: str, environment: Mapping[str, object]
-    ) -> RawStore:
+    def create(cls, path: Path, *, campaign_yaml: str, cluster_yaml: str, environment: Mapping[str, object]) -> Self:
         """Start a campaign's folder; it appears with all of its first files at once, where nothing was."""
         texts = {"campaign.yaml": campaign_yaml, "cluster.yaml": cluster_yaml}
         with cls.whole(path, specifications=texts, environment=environment):
@@ -152,7 +147,7 @@ class RawStore:
     @contextmanager
     def whole(
         cls, path: Path, *, specifications: Mapping[str, str], environment: Mapping[str, object]
-    ) -> Iterator[RawStore]:
+    ) -> Iterator[Self]:
         """Make a campaign that appears with all of its samples at once or, after an error or a kill, not at all.
 
         `specifications`: texts by file name. Yields the store to be filled; the folder around it is for whatever has to
@@ -175,7 +170,7 @@ class RawStore:
             appear(store.path, path)
 
     @classmethod
-    def open(cls, path: Path, *, damaged: bool = False, examined: bool = True) -> RawStore:
+    def open(cls, path: Path, *, damaged: bool = False, examined: bool = True) -> Self:
         """Open a campaign's folder whose files are as its manifest has them; or, with `damaged`, only its samples not.
 
         Raises RawStoreError when there is none, when it is of a newer schema, or not as its manifest has it.
@@ -233,7 +228,6 @@ class RawStore:
         return read_cell(self.path / "cells" / cell_id / "cell.json")
 
     def samples(self, cell_id: str | None = None) -> list[Sample]:
-        """All samples, or those of one cell, by cell id and number."""
         folders = sorted(self.path.glob(f"cells/{'*' if cell_id is None else cell_id}/sample-*"))
         wrong = {self.path.joinpath(*name.split("/")[:3]) for name in self.wrong}
         return [
@@ -282,7 +276,6 @@ class RawStore:
 
     @property
     def listed(self) -> dict[str, str]:
-        """Digests by the manifest."""
         return Manifest.read(self.path).digests
 
     @property

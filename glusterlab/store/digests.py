@@ -232,13 +232,11 @@ def read_seen(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def check_raw(raw: Path) -> Signatures:
-    """Signatures of a campaign's files, after a check that they are those of its manifest; else RawStoreError."""
-    signatures, wrong = examine(raw)
-    if wrong:
+def check_raw(raw: Path) -> None:
+    """Raise RawStoreError unless a campaign's files are those of its manifest."""
+    if wrong := examine(raw)[1]:
         # it was examined, and falls short
         raise RawStoreError(damage_sentence(raw, wrong), path=raw, exit_code=1)
-    return signatures
 
 
 def damage_sentence(raw: Path, wrong: Mapping[str, str]) -> str:
@@ -423,10 +421,7 @@ def cell_tools(raw: Path, manifest: Manifest) -> dict[str, str | None]:
 
 
 class RawDigests:
-    """Digests of what is read of one campaign; its manifest is read once for all notebooks.
-
-    `raw`: the campaign's folder. `whole`: digest of the manifest.
-    """
+    """Digests of what is read of one campaign, `whole` of its manifest, which is read once for all notebooks."""
 
     def __init__(self, raw: Path) -> None:
         self.whole = file_digest(raw / MANIFEST)

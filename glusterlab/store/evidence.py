@@ -11,7 +11,7 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -217,14 +217,9 @@ def unpacked(folder: Path, below: str | tuple[str, ...] = "", digests: dict[str,
             raise ParseError(error.message, **{**error.details, "file": file}) from error
 
 
-@contextmanager
-def with_outputs(folder: Path) -> Iterator[Path]:
+def with_outputs(folder: Path) -> AbstractContextManager[Path]:
     """A sample's folder with the tool's own output plain, which it mostly is; nothing else need be there."""
-    if (folder / "workload").is_dir():
-        yield folder
-    else:
-        with unpacked(folder) as plain:
-            yield plain
+    return nullcontext(folder) if (folder / "workload").is_dir() else unpacked(folder)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Files of the raw store: JSON with a schema version, and writing that leaves either the whole file or none."""
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -116,8 +117,6 @@ def writing(path: Path) -> Iterator[None]:
 
 def lock_file(path: Path, refuse: Callable[[str], GlusterlabError]) -> int:
     """Descriptor of a locked file; `refuse` makes the error where it is held, of the words that name its holder."""
-    import fcntl
-
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -140,8 +139,6 @@ def lock_file(path: Path, refuse: Callable[[str], GlusterlabError]) -> int:
 
 def is_locked(path: Path) -> bool:
     """Whether somebody holds a file that `lock_file` locks."""
-    import fcntl
-
     try:
         with open_raw(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

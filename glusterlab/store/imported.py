@@ -1,13 +1,11 @@
 """One imported sample: what its import.json says, which result of its file it is, and whether that counts."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from glusterlab import tools
 from glusterlab.errors import ParseError
@@ -30,10 +28,6 @@ class ResultKey(Stored):
     host: str | None = None
     job: str | None = None
     occurrence: int = 1
-
-    @classmethod
-    def of(cls, record: WorkloadRecord, occurrence: int = 1) -> ResultKey:
-        return cls(run=record.run, operation=record.operation, host=record.host, job=record.job, occurrence=occurrence)
 
     def __str__(self) -> str:
         job, host = f"job {self.job}" if self.job else "", f"host {self.host}" if self.host else ""
@@ -95,7 +89,7 @@ def keyed(records: Sequence[Record]) -> list[tuple[ResultKey, WorkloadRecord]]:
     found = []
     for record in records:
         if isinstance(record, WorkloadRecord):
-            first = ResultKey.of(record)
+            first = ResultKey(run=record.run, operation=record.operation, host=record.host, job=record.job)
             counts[first] = counts.get(first, 0) + 1
             found.append((first.model_copy(update={"occurrence": counts[first]}), record))
     return found
@@ -111,7 +105,7 @@ class _Content:
     damage: ParseError | None
 
     @classmethod
-    def of(cls, document: Document, tool: str) -> _Content:
+    def of(cls, document: Document, tool: str) -> Self:
         records, damage = read_all(document, tool)
         found = cls(dict(keyed(records)), defaultdict(list), defaultdict(list), damage)
         for key in found.results:

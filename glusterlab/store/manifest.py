@@ -10,7 +10,7 @@ from pathlib import Path
 from glusterlab.errors import RawStoreError
 from glusterlab.rawfile import read_raw
 from glusterlab.store import evidence
-from glusterlab.store.files import file_digest, write_atomically
+from glusterlab.store.files import file_digest, reading, write_atomically
 
 MANIFEST = "MANIFEST.sha256"
 
@@ -42,14 +42,13 @@ class Manifest:
     def read(cls, folder: Path) -> Manifest:
         """Read a campaign's manifest; one that is not there yet is empty, a damaged one a RawStoreError."""
         path = folder / MANIFEST
-        try:
-            text = read_raw(path, MAX_BYTES).decode()
-        except FileNotFoundError:
-            return cls({})
-        except OSError as error:
-            raise RawStoreError(f"{path}: cannot be read: {error.strerror}", path=path) from error
-        except UnicodeDecodeError as error:
-            raise RawStoreError(f"{path}: cannot be read: {error}; restore it from a copy", path=path) from error
+        with reading(path):
+            try:
+                text = read_raw(path, MAX_BYTES).decode()
+            except FileNotFoundError:
+                return cls({})
+            except UnicodeDecodeError as error:
+                raise RawStoreError(f"{path}: cannot be read: {error}; restore it from a copy", path=path) from error
         digests: dict[str, str] = {}
         for number, line in enumerate(text.splitlines(), start=1):
             if (match := _LINE.fullmatch(line)) is None:

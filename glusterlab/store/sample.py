@@ -57,8 +57,7 @@ class Sample(Stored):
     reasons: tuple[Reason, ...] = ()
     window: Window | None = None
     phases: dict[str, float] = Field(default={})
-    machine: int = 1
-    """Of a testbed that moved: by which environment file, see `RawStore.environments`."""
+    machine: int = 1  # of a testbed that moved: by which environment file, see `RawStore.environments`
     exit_code: int | None = None
     disks: int
     servers: tuple[str, ...]
@@ -124,16 +123,15 @@ class SampleWriter:
         write_atomically(path, data, durable=False)
         return path
 
-    def link(self, name: str, source: Path) -> Path:
+    def link(self, name: str, source: Path) -> None:
         """As `write`, of a file that nobody changes any more: as a second name of it where that is possible."""
         path = self._new_file(name)
         # not every file system has hard links, and none has any number of them for one file
         with suppress(OSError):
             os.link(source, path)
-            return path
+            return
         with writing(path):
             shutil.copyfile(source, path)
-        return path
 
     def _new_file(self, name: str) -> Path:
         path = self.folder / name

@@ -4,8 +4,6 @@ A sample's part is made again when one of its raw files, the library up to here,
 when what is kept is damaged. Each sample, and each part of a big telemetry file, is a job.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging
@@ -19,13 +17,21 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from filelock import FileLock
 
 from glusterlab import parallel
 from glusterlab.errors import ParseError, RawStoreError, UsageError
 from glusterlab.run.measured import read_result
+from glusterlab.spec.cell import Cell
+from glusterlab.spec.cluster import Backing
+from glusterlab.spec.yaml import load_cluster
 from glusterlab.store import digests
-from glusterlab.store.campaign import RawStore
+from glusterlab.store.campaign import RawStore, Sample
 from glusterlab.store.evidence import unpacked
 from glusterlab.store.files import dump_json, file_digest, local, write_atomically
 from glusterlab.store.imported import read_import
@@ -35,30 +41,22 @@ from glusterlab.tables import CHECKED
 from glusterlab.tables.parts import MOVED, measured_parts
 from glusterlab.tables.read import Tables
 from glusterlab.tables.schema import arrow_schema
+from glusterlab.telemetry.arrow import arrow_batches, batches, read_together, write_parquet
+from glusterlab.telemetry.blocks import Chunk
+from glusterlab.telemetry.columns import NotRegular
 from glusterlab.telemetry.reader import chunks
 from glusterlab.tools import runnable
 from glusterlab.tools.records import METRICS
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from glusterlab.spec.cell import Cell
-    from glusterlab.spec.cluster import Backing
-    from glusterlab.store.campaign import Sample
-    from glusterlab.telemetry.blocks import Chunk
-
 __all__ = ["Tables", "Written", "folder_of", "gluster_versions", "load", "write"]
 
-PARALLEL_BYTES = 8 << 20
-"""So much of fewer samples is worth the start of several processes, too."""
+PARALLEL_BYTES = 8 << 20  # so much of fewer samples is worth the start of several processes, too
 
-BIG_BYTES = 2 << 20
-"""A telemetry file of more bytes than this is a job, or several, of its own."""
+BIG_BYTES = 2 << 20  # a telemetry file of more bytes than this is a job, or several, of its own
 
 CHUNK_BYTES = 24 << 20
 
-MARKER = ".glusterlab-tables"
-"""Says that a folder is ours: nothing is removed in any other."""
+MARKER = ".glusterlab-tables"  # says that a folder is ours: nothing is removed in any other
 
 LATER = ("analysis", "plots", "figures", "sections", "reproduce", "testbed", "importing", "publishing", "cli")
 """Folders of the library that tables import nothing of: a change there changes no table."""
@@ -130,8 +128,6 @@ def write(
     Workers of the Dask `scheduler` must reach `raw` under the same path. Raises RawStoreError when `raw` is damaged,
     ParseError when a valid sample cannot be read, UsageError when the folder holds something else.
     """
-    from filelock import FileLock
-
     store = RawStore.open(local(raw))
     folder = folder_of(raw) if folder is None else folder
     _require_own(folder)
@@ -271,9 +267,6 @@ def _keep_part(folder: Path, name: str, part: dict[str, Any]) -> None:
 
 
 def _keep(folder: Path, name: Any, rows: Sequence[Mapping[str, Any]]) -> int:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     path = folder / f"{name}.parquet"
     temporary = path.with_name(f".{path.name}.tmp")
     pq.write_table(pa.Table.from_pylist(list(rows), schema=arrow_schema(name)), temporary)
@@ -327,15 +320,12 @@ class Part:
 
 def _jobs(store: RawStore, files: Mapping[str, str], wanted: Collection[str] | None) -> Iterator[SampleJob]:
     """The samples of these files and of these cells: another may be finished while the campaign is read."""
-    from glusterlab.spec.yaml import load_cluster
-
     samples, cells, environment = store.samples(), store.cells(), store.environment()
     cluster = store.path / "cluster.yaml"
     backings = load_cluster(cluster).backings if cluster.is_file() else {}
     for sample in samples:
         if (cell := cells.get(sample.cell_id)) is None:
-            message = f"{store.path}: expected a cell.json for {sample.cell_id}, found none"
-            raise RawStoreError(message, path=store.path)
+            raise RawStoreError(f"{store.path}: expected a cell.json for {sample.cell_id}, found none", path=store.path)
         backing = backings.get(cell.layout.backing)
         kind, model = (cell.layout.backing, "") if backing is None else (backing.kind, backing.server_model or "")
         version = gluster_versions(environment, sample.servers)
@@ -391,9 +381,6 @@ def _sample(job: SampleJob) -> tuple[Part, Sequence[_Job]]:
 
 def _measured_part(row: Mapping[str, Any], telemetry: Sequence[Path | BytesIO]) -> dict[str, float | None]:
     """Columns of the samples table: where the measured part lies, by all telemetry of the sample as Parquet."""
-    import pandas as pd
-    import pyarrow.parquet as pq
-
     columns = ["cell_id", "sample", "host", "role", "time_s", "activity", "device", "metric", "value"]
     moved = [("activity", "in", {activity for activity, _ in MOVED})]
     frames = [pq.read_table(file, columns=columns, filters=moved).to_pandas() for file in telemetry]
@@ -483,17 +470,12 @@ def _key(sample: Sample) -> dict[str, str | int]:
 
 
 def _parquet(tables: Iterable[pa.Table]) -> tuple[bytes, int]:
-    from glusterlab.telemetry.arrow import write_parquet
-
     sink = BytesIO()
     rows = write_parquet(tables, sink)
     return sink.getvalue(), rows
 
 
 def _small_tables(job: SampleJob, paths: Sequence[Path], zones: Mapping[str, str | None]) -> Iterator[pa.Table]:
-    from glusterlab.telemetry.arrow import batches, read_together
-    from glusterlab.telemetry.columns import NotRegular
-
     for batch in batches(paths):
         if isinstance(batch, Path):
             yield from _tables(job, {batch: [batch]}, zones)
@@ -510,8 +492,6 @@ def _tables(
     job: SampleJob, files: Mapping[Path, Iterable[Path | Chunk]], zones: Mapping[str, str | None]
 ) -> Iterator[pa.Table]:
     """Telemetry of files; of each what is to be read: its path for all of it, or chunks."""
-    from glusterlab.telemetry.arrow import arrow_batches
-
     for path, sources in files.items():
         host, role = host_of(job.sample, path.name) or ("", "")
         try:

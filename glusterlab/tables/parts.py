@@ -4,32 +4,26 @@ To start 48 workers over SSH can take half of a command's time, and a tool repor
 is found in the telemetry.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from glusterlab.tools import runnable
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MOVED_METRICS = ("receive_bytes_per_s", "transmit_bytes_per_s", "read_bytes_per_s", "write_bytes_per_s")
 MOVED = (("network", "client"), ("network", "server"), ("disk", "server"))
 """Activity and role whose bytes show the measured part: the first that a sample has."""
 
-ONSET = 0.20
-"""From this share of the most traffic on the workers run: their start over SSH and the gate stay far below."""
+ONSET = 0.20  # from this share of the most traffic on the workers run: their start over SSH and the gate stay far below
 
 SUSTAINED_S = 6.0
 """The traffic must stay there for N seconds, or half of the measured time where that is shorter: a burst does not."""
 
-COVERED_STEPS = 4
-"""A record is believed for at most N steps: a host that stalled writes one late."""
+COVERED_STEPS = 4  # a record is believed for at most N steps: a host that stalled writes one late
 
 
 def measured_parts(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:

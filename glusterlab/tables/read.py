@@ -6,13 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from glusterlab.errors import DataError
 from glusterlab.tables.schema import arrow_schema, as_schema
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -40,15 +44,10 @@ class Tables:
         return self.telemetry_of()
 
     def _read(self, name: Any) -> pd.DataFrame:
-        import pyarrow.parquet as pq
-
         table = pq.read_table(self.folder / f"{name}.parquet", filters=self._rows(name))
         return as_schema(table.to_pandas(), name)
 
     def _rows(self, name: str) -> Any:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         if self.tools is None:
             return None
         column, values = ("tool", self.tools) if name == "samples" else ("cell_id", self._cells)
@@ -61,8 +60,6 @@ class Tables:
 
     def telemetry_of(self, **chosen: Iterable[str | int]) -> pd.DataFrame:
         """Rows of the telemetry table with these values, by column; only these are read, sorted by all but time."""
-        import pyarrow.dataset as ds
-
         names = [path.name for path in sorted((self.folder / "telemetry").glob("*.parquet"))]
         requested = [set(map(str, chosen["cell_id"]))] if "cell_id" in chosen else []
         for cells in [*requested, *([set(self._cells)] if self.tools is not None else [])]:
@@ -86,8 +83,6 @@ class Tables:
 
 def _with_measured_part(frame: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """Telemetry with the column ``measured_part``; the rows of a sample follow each other."""
-    import numpy as np
-
     cells, numbers, times = frame["cell_id"].cat.codes.to_numpy(), frame["sample"], frame["time_s"].to_numpy()
     first = np.flatnonzero((np.diff(cells, prepend=-1) != 0) | (np.diff(numbers, prepend=-1) != 0))
     parts = samples.set_index(["cell_id", "sample"])[["part_start_s", "part_end_s"]]
@@ -97,9 +92,6 @@ def _with_measured_part(frame: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFr
 
 
 def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
-    import numpy as np
-    import pandas as pd
-
     key = np.zeros(len(frame), dtype=np.int64)
     for column in ("campaign", "cell_id", "sample", "host", "activity", "device", "metric"):
         if isinstance(frame[column].dtype, pd.CategoricalDtype):

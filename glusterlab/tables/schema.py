@@ -1,15 +1,12 @@
 """The columns of a campaign's tables: pandas type, meaning and unit, in one place; and the same for Arrow."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import pandas as pd
+import pyarrow as pa
 
 from glusterlab.errors import DataError
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 TableName = Literal["samples", "workers", "telemetry"]
 
@@ -138,8 +135,6 @@ def validate(frame: pd.DataFrame, name: TableName) -> pd.DataFrame:
 
 def arrow_schema(name: TableName) -> pa.Schema:
     """The columns of a table as Parquet keeps them: text of few values as a dictionary."""
-    import pyarrow as pa
-
     types = {
         "str": pa.string(),
         "int64": pa.int64(),

@@ -16,7 +16,7 @@ from glusterlab.run.sample import LocalRun
 from glusterlab.run.status import campaign_status
 from glusterlab.run.verify import verify
 from glusterlab.sections.baseline import Baseline, read_results
-from glusterlab.store.baselines import differences, find_baseline, search_baseline
+from glusterlab.store.baselines import differences, search_baseline
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.evidence import members
 from tests.baseline.bench import ARRAYS, BaselineBench, make_cluster
@@ -34,7 +34,7 @@ def of(results: tuple[Rates, ...], what: str, kind: str, operation: str) -> Rate
 
 def night(bench: BaselineBench) -> Path | None:
     """The baseline of a campaign of the bench's cluster."""
-    return find_baseline(bench.root / "night", bench.cluster)
+    return search_baseline(bench.root / "night", bench.cluster).path
 
 
 def limits_of(bench: BaselineBench, backing: str = "jbod", scale: float = 200.0, *, operations: bool = False) -> Any:
@@ -156,7 +156,7 @@ def test_the_limits_of_a_campaign_are_those_of_the_newest_baseline_of_its_cluste
     assert limits_of(bench) == expected
     assert limits_of(bench, scale=100.0) is limits_of(bench, operations=True) is limits_of(bench, "nvme") is None
     # a baseline has no limits of its own, but those of another
-    assert find_baseline(bench.root / "second", bench.cluster) == bench.root / baseline_name(bench.cluster)
+    assert search_baseline(bench.root / "second", bench.cluster).path == bench.root / baseline_name(bench.cluster)
 
 
 def test_a_link_is_as_fast_as_it_is_stated_or_was_measured_to_be(bench: BaselineBench) -> None:
@@ -172,7 +172,7 @@ def test_a_campaign_that_is_seen_through_a_link_has_its_baseline(bench: Baseline
     (bench.root / "night").mkdir()
     (tmp_path / "view").mkdir()
     (tmp_path / "view" / "night").symlink_to(bench.root / "night")
-    assert find_baseline(tmp_path / "view" / "night", bench.cluster) == bench.root / "pool-baseline"
+    assert search_baseline(tmp_path / "view" / "night", bench.cluster).path == bench.root / "pool-baseline"
 
 
 def test_a_baseline_of_other_hardware_is_none(bench: BaselineBench) -> None:
@@ -188,11 +188,11 @@ def test_a_baseline_of_other_hardware_is_none(bench: BaselineBench) -> None:
     assert (other.path, other.differs) == (None, ())
     (sentence,) = other.refused
     assert sentence.endswith("another cluster of this name: scale_models.large-file: scale 200 there, scale 100 here")
-    assert find_baseline(campaign, make_cluster(description="the same")) is not None
+    assert search_baseline(campaign, make_cluster(description="the same")).path is not None
     for changed in others:
-        assert find_baseline(campaign, make_cluster(**changed)) is None, changed
+        assert search_baseline(campaign, make_cluster(**changed)).path is None, changed
     (bench.root / "pool-baseline/cluster.yaml").write_text("damage")
-    assert find_baseline(campaign, bench.cluster) is None
+    assert search_baseline(campaign, bench.cluster).path is None
 
 
 def test_of_a_baseline_that_differs_in_one_scale_the_others_are_compared(bench: BaselineBench) -> None:

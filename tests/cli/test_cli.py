@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from glusterlab import __version__, cli, spec
-from glusterlab.cli import console
+from glusterlab.cli import options
 from glusterlab.cli import run as measure
 from glusterlab.errors import HostError, RawStoreError, SpecError, UsageError
 from tests.cli.conftest import ROOT, answer, call
@@ -247,11 +247,11 @@ def test_completion_offers_campaign_folders_and_yaml_files(folder: Path) -> None
     (folder / "raw" / "second").mkdir()
     (folder / "raw" / "second" / "campaign.yaml").touch()
     (folder / "raw" / "published").mkdir()
-    assert list(console.complete_raw("")) == ["raw/first-light", "raw/second"]
-    assert list(console.complete_raw("raw/s")) == ["raw/second"]
-    assert list(console.complete_raw("nowhere/")) == []
-    assert list(console.complete_yaml("")) == ["campaign.yaml", "cluster.yaml", "raw/"]
-    assert list(console.complete_yaml("ca")) == ["campaign.yaml"]
+    assert list(options.complete_raw("")) == ["raw/first-light", "raw/second"]
+    assert list(options.complete_raw("raw/s")) == ["raw/second"]
+    assert list(options.complete_raw("nowhere/")) == []
+    assert list(options.complete_yaml("")) == ["campaign.yaml", "cluster.yaml", "raw/"]
+    assert list(options.complete_yaml("ca")) == ["campaign.yaml"]
     typed = {"COMP_WORDS": "glusterlab status raw/f", "COMP_CWORD": "2"}
     shell = run_process(cwd=folder, PYTHONPATH=str(ROOT), _GLUSTERLAB_COMPLETE="complete_bash", **typed)
     assert shell.stdout.strip() == "raw/first-light"

@@ -12,7 +12,7 @@ from glusterlab.cli.console import show
 from glusterlab.cli.reproduce import show_event, show_reproduce, show_tables
 from glusterlab.cli.run import show_plan, show_run
 from glusterlab.cli.store import show_status, show_verify
-from glusterlab.reproduce.reproduce import Failure, Progress, ReproduceSummary
+from glusterlab.reproduce.state import Failure, Progress, ReproduceSummary
 from glusterlab.run.plan import build_plan, estimate
 from glusterlab.run.progress import RunSummary
 from glusterlab.run.status import CampaignStatus, CellStatus, Interval, count_reasons, last_failures

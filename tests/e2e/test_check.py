@@ -11,7 +11,7 @@ import pytest
 from glusterlab.analysis.baselines import stated
 from glusterlab.sections.baseline import Baseline, read_results
 from glusterlab.spec import load_cluster
-from glusterlab.store.baselines import find_baseline
+from glusterlab.store.baselines import search_baseline
 from tests.e2e.suite import command, complete, digests, glusterlab, ssh, start, started_testbed, wait_until
 
 pytestmark = pytest.mark.testbed
@@ -149,7 +149,7 @@ def test_a_baseline_that_is_killed_goes_on_and_is_what_the_model_allows(cluster:
         bound = stated(each, specification)
         assert bound is not None
         assert 0 < max(each.rates.values()) < SLACK * bound, each
-    found = find_baseline(folder / "raw/any", specification)
+    found = search_baseline(folder / "raw/any", specification).path
     assert found is not None
     assert Baseline(found, specification.hardware).limits("jbod", 200.0, operations_limited=False) is not None
     for server in ("server01", "server02"):

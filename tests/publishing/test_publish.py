@@ -15,7 +15,8 @@ from typer.testing import CliRunner, Result
 
 from glusterlab.cli import app
 from glusterlab.errors import RawStoreError, UsageError
-from glusterlab.publishing import publish, read_names
+from glusterlab.publishing.copy import publish
+from glusterlab.publishing.names import read_names
 from glusterlab.run.verify import verify
 from glusterlab.store import evidence
 from glusterlab.store.campaign import RawStore

@@ -24,9 +24,10 @@ from glusterlab.figures import gallery
 from glusterlab.reproduce import execute
 from glusterlab.reproduce import reproduce as reproducing
 from glusterlab.reproduce.execute import with_outputs_of
-from glusterlab.reproduce.reproduce import Progress, ReproduceSummary, reproduce
-from glusterlab.reproduce.state import LOCK, held, put
+from glusterlab.reproduce.reproduce import reproduce
+from glusterlab.reproduce.state import LOCK, Progress, ReproduceSummary, held, put
 from glusterlab.store import digests as fingerprint
+from glusterlab.store.baselines import Search
 from glusterlab.store.digests import NotebookSource
 from glusterlab.store.manifest import list_files
 from glusterlab.tables import build as tables
@@ -751,7 +752,7 @@ def test_a_baseline_that_is_measured_later_changes_the_limits_and_runs_notebooks
     (baseline / "campaign.yaml").write_text("origin: baseline\n")
     list_files(baseline, [baseline / "campaign.yaml"])
     found: list[Path | None] = [None]
-    monkeypatch.setattr("glusterlab.reproduce.depends.find_baseline", lambda *_: found[0])
+    monkeypatch.setattr("glusterlab.reproduce.depends.search_baseline", lambda *_: Search(found[0]))
     assert len(project.run().ran) == 2
     assert not project.run().ran
     found[0] = baseline
