@@ -155,7 +155,7 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     if chosen is not None:
         # limits are still lifted; an unfrozen XFS counts its time to the next write of metadata anew
         settle(state)
-    by_kind: dict[Kind, dict[str, int]] = {}
+    by_kind: dict[str, dict[str, int]] = {}
     if headed and chosen is not None:
         # disks' operations follow from their heads, and an NVMe drive has none
         by_kind = {"nvme": disk_limits(state.options.devices["nvme"], replace(chosen, operations=True))}
@@ -191,9 +191,9 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     return {
         "model": model,
         "scale": None if chosen is None else chosen.scale,
-        "disk": asdict(ST6000NM0034) if headed else by_kind["disk"],
-        "array": asdict(RAID6) if headed else by_kind["array"],
-        **({"nvme": by_kind["nvme"]} if state.options.nvme else {}),
+        "disk": asdict(ST6000NM0034) if headed else by_kind.get("disk", {}),
+        "array": asdict(RAID6) if headed else by_kind.get("array", {}),
+        **({"nvme": by_kind.get("nvme", {})} if state.options.nvme else {}),
         **({"slow_disks": slow} if slow else {}),
         **({"served": served} if served.get("scale") else {}),
         **{f"{role}_link_bytes_per_s": rate for role, rate in links.items()},
