@@ -34,7 +34,6 @@ def records(source: Path | Stream, averages: bool = False) -> Iterator[Telemetry
                 value = float(values[row])
                 yield TelemetryRecord(
                     tool=block.tool,
-                    tool_version=None,
                     source=Source(name, int(block.lines[row])),
                     host=block.host,
                     time="average" if block.average else iso_time(float(block.time[row]), block.utc, block.dated),

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
     from glusterlab.spec.cluster import Cluster, Host
 
-Direction = Literal["write", "read", "mixed", "none"]
-"""Which way bytes of files move."""
+Direction = Literal["write", "read", "mixed", "none"]  # which way bytes of files move
 
 MeasuredPart = Literal["onset", "end", "busiest"]
 """The measured part of a command begins where the traffic does, ends with the command, or has the most traffic."""
@@ -127,11 +126,7 @@ class Job:
         return f"{self.tool_dir}/bin/ssh"
 
     def ssh_wrapper_text(self) -> str:
-        """The script that `ssh_wrapper` is.
-
-        What it starts on another host carries the mark of this run, so that a worker is known as the suite's even when
-        the driver has ended.
-        """
+        """The script that `ssh_wrapper` is; what it starts has the mark of this run, also when the driver has ended."""
         # ssh keeps the first value of an option: smallfile would turn the check of host keys off
         shared = ("-o", "ControlMaster=auto", "-o", f"ControlPath={self.tool_dir}/ssh-%C")
         options = " ".join(quote(option) for option in (*self.ssh_options, *shared))
@@ -157,10 +152,9 @@ class Job:
 
 def uneven(cell: Cell, clients: int) -> str | None:
     """Why no tool that writes each worker's file in records can run a cell; None when it can."""
-    record = cell.record_size_bytes
     if clients < 1:
         return "the cluster has no client"
-    if record is None:
+    if (record := cell.record_size_bytes) is None:
         return f"{cell.tool} needs a record_size"
     if cell.file_size_bytes % record:
         return f"{cell.tool} needs a file size that is a multiple of the record size of {record} bytes"
@@ -169,15 +163,12 @@ def uneven(cell: Cell, clients: int) -> str | None:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one sample measured; `problems` say why it does not count, held against the cell as well.
-
-    `probe`: of several in ``workload/`` the folder of the one that it is of.
-    """
+    """What one sample measured; `problems` say why it does not count, held against the cell as well."""
 
     record: WorkloadRecord
     workers: tuple[WorkerRecord, ...] = ()
     problems: tuple[Reason, ...] = ()
-    probe: str | None = None
+    probe: str | None = None  # of several in ``workload/`` the folder of the one that it is of
 
     def over_the_whole_time(self, *, together: bool) -> dict[str, float | None]:
         """Rates from the first start to the last end of the workers (the makespan), by the columns `WHOLE` names.
@@ -266,36 +257,26 @@ def outputs_in_order(folder: Path, pattern: str) -> list[Path]:
 
 @dataclass(frozen=True)
 class LocalStep:
-    """One command of a baseline, and the file of ``workload/`` for its stdout.
-
-    `output` is empty for a command that only helps another, whose exit code does not count.
-    """
+    """One command of a baseline, and the file of ``workload/`` for its stdout."""
 
     command: HostCommand
-    output: str = ""
+    output: str = ""  # for a command that only helps another, whose exit code does not count
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One thing that a tool can do; `needs_files` of its first operation that needs none.
-
-    `metric` is the one of `METRICS` that figures draw and stopping rules look at.
-    """
+    """One thing that a tool can do; `needs_files` of its first operation that needs none."""
 
     name: str
     direction: Direction
     random: bool = False
     needs_files: bool = False
-    metric: str = "throughput_bytes_per_s"
+    metric: str = "throughput_bytes_per_s"  # the one of `METRICS` that figures draw and stopping rules look at
 
 
 @dataclass(frozen=True)
 class Program:
-    """What a tool calls on hosts of `roles`, or for a baseline alone on those of `baseline_roles`.
-
-    Without a `required` one a host is unfit, without another it cannot run this tool alone. `runs_in` is what people
-    call it where it is not the tool itself, but an interpreter that the hosts' system brings.
-    """
+    """What a tool calls on hosts of `roles`, or for a baseline alone on those of `baseline_roles`."""
 
     name: str
     package: str
@@ -303,34 +284,30 @@ class Program:
     example_version: str
     roles: frozenset[str] = frozenset()
     baseline_roles: frozenset[str] = frozenset()
-    required: bool = True
-    runs_in: str = ""
-    serves: str = ""
-    """What the tool needs it for, where it is not for all."""
-    probe: tuple[str, ...] = ()
-    """What prints its version where it is there, if it is a part of another program."""
+    required: bool = True  # without it a host is unfit; without another it cannot run this tool alone
+    runs_in: str = ""  # what people call it where it is not the tool, but an interpreter that the hosts' system brings
+    serves: str = ""  # what the tool needs it for, where it is not for all
+    probe: tuple[str, ...] = ()  # prints its version where it is there, if it is a part of another program
 
 
 _RANDOM_BYTES = 4096  # of a call whose size is left to the tool
 
-VALUE = r"[A-Za-z0-9][A-Za-z0-9.,:%_-]*"
-"""Values of options that name no file."""
+VALUE = r"[A-Za-z0-9][A-Za-z0-9.,:%_-]*"  # of options: what names no file
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """A tool whose files are read: how sure it is that a document is its own, from 0 to 1, and its records.
+    """A tool whose files are read.
 
-    `read` yields what is whole, and raises `ParseError` where a document is damaged, cut off or no result.
-    `other_operations` move whole files, too, but the suite does not run them.
+    `recognise` says how sure it is that a document is its own, from 0 to 1; `read` yields the records that are whole,
+    and raises `ParseError` where a document is damaged, cut off or no result.
     """
 
     name: str
     recognise: Callable[[Document], float] | None = None
     read: Callable[[Document], Iterator[Record]] | None = None
-    measures: bool = True
-    """False: what it prints is no measurement, so no sample can be of it."""
-    other_operations: tuple[Operation, ...] = ()
+    measures: bool = True  # False: what it prints is no measurement, so no sample can be of it
+    other_operations: tuple[Operation, ...] = ()  # they move whole files, too, but the suite does not run them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -391,9 +368,8 @@ class RunnableTool(Tool):
                 awaited = name
         return None if awaited is None else (len(options) - 1, f"expected a value after {awaited}, found none")
 
-    def most_probes(self, cell: Cell) -> int:
+    def most_probes(self, cell: Cell) -> int:  # noqa: ARG002
         """How often a sample runs the measured command at most."""
-        del cell
         return 1
 
     def parse(self, folder: Path, cell: Cell) -> Measurement:
@@ -414,18 +390,15 @@ class VolumeTool(RunnableTool):
     """A tool that is run against a volume."""
 
     takes_runtime: bool = False
-    takes_gfapi: bool = False
-    """It can reach a volume without a mount."""
+    takes_gfapi: bool = False  # it can reach a volume without a mount
     takes_rate: bool = False
 
-    def not_ready(self, cluster: Cluster) -> str | None:
+    def not_ready(self, cluster: Cluster) -> str | None:  # noqa: ARG002
         """What the controller lacks to run it on a cluster, and what to do; None where it lacks nothing."""
-        del cluster
         return None
 
-    def checkout(self, cluster: Cluster) -> Path | None:
+    def checkout(self, cluster: Cluster) -> Path | None:  # noqa: ARG002
         """A folder of the controller that is copied to all clients as `Job.checkout_dir`."""
-        del cluster
         return None
 
     def startup_s(self, workers: int) -> float:
@@ -458,17 +431,15 @@ class VolumeTool(RunnableTool):
     def command(self, job: Job) -> HostCommand:
         raise NotImplementedError
 
-    def probes(self, cell: Cell, folder: Path) -> Iterator[tuple[str, Cell]]:
+    def probes(self, cell: Cell, folder: Path) -> Iterator[tuple[str, Cell]]:  # noqa: ARG002
         """The cells of which a sample is made where it takes several commands; none where it is `command` alone.
 
         Each goes with the name of the folder in which its files are, below ``workload/``, when the next is asked for.
         """
-        del cell, folder
         return iter(())
 
-    def outputs(self, job: Job) -> tuple[str, ...]:
+    def outputs(self, job: Job) -> tuple[str, ...]:  # noqa: ARG002
         """Files on the driver that belong into the sample's ``workload/`` folder, or into that of the probe."""
-        del job
         return ()
 
 
@@ -477,17 +448,14 @@ class HostTool(RunnableTool):
     """A tool that measures the hosts themselves, their disks or the links between them: for a baseline."""
 
     of_links: bool = False
-    of_requests: bool = False
-    """It measures requests to a device, and no file."""
+    of_requests: bool = False  # it measures requests to a device, and no file
 
-    def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:
+    def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:  # noqa: ARG002
         """Seconds of what it measures, roughly; a `brick_rate` (bytes/s) of 0 is that of no brick."""
-        del hosts
         return cell.file_size_bytes / brick_rate
 
-    def prepare(self, job: LocalJob) -> list[HostCommand]:
+    def prepare(self, job: LocalJob) -> list[HostCommand]:  # noqa: ARG002
         """Untimed, at most one per host, all at once; as `VolumeTool.prepare`."""
-        del job
         return []
 
     def rounds(self, job: LocalJob) -> list[list[LocalStep]]:

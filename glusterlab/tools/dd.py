@@ -13,17 +13,7 @@ from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
 from glusterlab.tools.base import Tool
 from glusterlab.tools.document import Document, by_host, number, unwrapped, whole
-from glusterlab.tools.records import (
-    Details,
-    Operation,
-    Record,
-    WorkloadRecord,
-    failed,
-    incomplete,
-    unjudged,
-    verdict,
-    without_none,
-)  # fmt: skip
+from glusterlab.tools.records import Operation, WorkloadRecord, failed, incomplete, unjudged, verdict, without_none
 
 _VALUE = r"""(?:"[^"]*"|'[^']*'|[^\s;|&)<>`"']+)"""
 _COMMAND = re.compile(rf"(?<![\w.=-])dd(?P<operands>(?: [a-z]{{2,8}}={_VALUE})+)")
@@ -171,10 +161,7 @@ class _Reader:
         awaits_out = self.open is not None and self.open.read is not None and self.open.written is None
         if found := commands(line):
             self._end()
-            if self.used:
-                self.queue = []
-            self.queue.extend(found)
-            del self.queue[:-_MAX_COMMANDS]
+            self.queue = [*([] if self.used else self.queue), *found][-_MAX_COMMANDS:]
             self.used = False
         elif len(line) > _MAX_LINE:
             return
@@ -198,16 +185,15 @@ class _Reader:
         return self.open
 
     def _complaint(self, place: int, message: str) -> None:
-        copy = self.open
-        if copy is None or (copy.written is not None and _AFTER.match(message) is None):
+        if (copy := self.open) is None or (copy.written is not None and _AFTER.match(message) is None):
             copy = self._new(place)
         (copy.warnings if _WARNING.match(message) else copy.errors).append(message[:200])
         if _FATAL.match(message) is not None:
             self._end()
 
     def _in(self, place: int, counts: tuple[int, int], line: str) -> None:
-        copy, progress = self.open, self.loose
-        self.loose = []
+        copy = self.open
+        progress, self.loose = self.loose, []
         if copy is None or copy.read is not None or copy.written is not None:
             copy = self._new(place)
         self.progress = progress
@@ -276,7 +262,7 @@ class _Reader:
 
 def _rate(rest: str) -> re.Match[str] | None:
     found = _RATE.match(rest)
-    return None if found is None or bool(found["open"]) != bool(found["shut"]) else found
+    return found if found is not None and bool(found["open"]) == bool(found["shut"]) else None
 
 
 def _fits(command: Command, copy: Copy) -> bool:
@@ -296,18 +282,13 @@ def _is_before(one: Copy, copy: Copy, may_be: bool) -> bool:
 
 _PREFIX = r"(?m)^(?:\[?[\w.-]{1,254}\]?: )?"
 _COUNTS_LINE = r"[^0-9+:=/\n]{0,24}[0-9]{1,18}\+[0-9]{1,18} ?[^0-9+:=/\n]{1,40}\n"
-_MARKS = (  # lines of records in, of bytes copied, and the shape of either in any language, each with how sure it is
-    (re.compile(_PREFIX + _IN.pattern), 0.95),
-    (re.compile(_PREFIX + _COPIED_LINE.pattern), 0.9),
-    (re.compile(rf"(?m)^{_COUNTS_LINE}{_COUNTS_LINE}[0-9]{{1,18}} ?[^\W\d_].{{1,80}}/ ?[^\W\d_]"), 0.85),
-    (
-        re.compile(
-            r"(?m)^[0-9]{1,18} ?[^\W\d_]{1,12} ?[(（][0-9.,]{1,9} ?[kMGTPE]i?B[^()（）\n]{0,20}[)）]"
-            r"[^0-9\n]{1,60}[0-9][0-9.,e-]{0,30} ?[^\W\d_]"
-        ),
-        0.85,
-    ),
-)
+_MARKS = {  # lines of records in, of bytes copied, and the shape of either in any language, each with how sure it is
+    _PREFIX + _IN.pattern: 0.95,
+    _PREFIX + _COPIED_LINE.pattern: 0.9,
+    rf"(?m)^{_COUNTS_LINE}{_COUNTS_LINE}[0-9]{{1,18}} ?[^\W\d_].{{1,80}}/ ?[^\W\d_]": 0.85,
+    r"(?m)^[0-9]{1,18} ?[^\W\d_]{1,12} ?[(（][0-9.,]{1,9} ?[kMGTPE]i?B[^()（）\n]{0,20}[)）]"
+    r"[^0-9\n]{1,60}[0-9][0-9.,e-]{0,30} ?[^\W\d_]": 0.85,
+}
 
 _PRINTED = re.compile(r"([0-9.,]+(?:[eE][-+]?[0-9]{1,3})?) ?([kKMGTPE]?)")
 
@@ -315,10 +296,10 @@ _PRINTED = re.compile(r"([0-9.,]+(?:[eE][-+]?[0-9]{1,3})?) ?([kKMGTPE]?)")
 def recognise(document: Document) -> float:
     """How sure it is that a document is dd's, from 0 to 1."""
     text = "\n".join(unwrapped(line) for line in document.head.splitlines())
-    return next((sure for mark, sure in _MARKS if mark.search(text) is not None), 0.0)
+    return next((sure for mark, sure in _MARKS.items() if re.search(mark, text)), 0.0)
 
 
-def read(document: Document) -> Iterator[Record]:
+def read(document: Document) -> Iterator[WorkloadRecord]:
     """Each run of dd, by its start; `ParseError` when the last of a host is cut off, or there is none."""
     found: list[tuple[str | None, Copy]] = []
     errors: list[ParseError] = []
@@ -348,7 +329,7 @@ def _record(document: Document, host: str | None, copy: Copy, run: int) -> Workl
     size = None if command is None else command.output_size
     if size is None and copy.bytes and written[0] and not written[1] and copy.bytes % written[0] == 0:
         size = copy.bytes // written[0]
-    details: Details = {
+    details = {
         "bytes": copy.bytes,
         "records_in_full": read[0],
         "records_in_partial": read[1],
@@ -363,7 +344,6 @@ def _record(document: Document, host: str | None, copy: Copy, run: int) -> Workl
     }
     return WorkloadRecord(
         tool="dd",
-        tool_version=None,
         source=document.source(copy.line),
         run=run,
         host=host,

@@ -19,6 +19,7 @@ from glusterlab.tools import base
 from glusterlab.tools.document import Document, json_values, number, whole, word
 from glusterlab.tools.records import (
     Details,
+    Operation,
     Record,
     WorkerRecord,
     WorkloadRecord,
@@ -29,13 +30,10 @@ from glusterlab.tools.records import (
     without_none,
     worker_of,
 )  # fmt: skip
-from glusterlab.tools.records import Operation as OperationName
-
-TOOL = "iperf3"
 
 _SURE = re.compile(r'"version"\s*:\s*"iperf 3')
 _LIKELY = re.compile(r'"(?:sum_sent|sum_received)"\s*:\s*\{')
-_SUMS: tuple[tuple[str, OperationName, bool], ...] = (
+_SUMS: tuple[tuple[str, Operation, bool], ...] = (
     ("sum_sent", "send", False),
     ("sum_received", "receive", False),
     ("sum_sent_bidir_reverse", "send", True),
@@ -115,7 +113,7 @@ class _Run:
         return bool(self.part("start", "test_start").get("reverse"))
 
     @property
-    def sums(self) -> dict[str, tuple[dict[str, Any], OperationName, bool]]:
+    def sums(self) -> dict[str, tuple[dict[str, Any], Operation, bool]]:
         """The sums that say something, by their name: with what they are of, and whether of bidir's other way."""
         end = self.part("end")
         found = {name: (end[name], op, back) for name, op, back in _SUMS if isinstance(end.get(name), dict)}
@@ -141,7 +139,7 @@ class _Run:
     def both_ways(self) -> bool:
         return any(back for _, _, back in self.sums.values())
 
-    def of(self, operation: OperationName, back: bool, kind: str | None = None) -> list[dict[str, Any]]:
+    def of(self, operation: Operation, back: bool, kind: str | None = None) -> list[dict[str, Any]]:
         """The counts of the streams of one direction as one side has them, or those of `kind` of both sides."""
         side = kind or ("sender" if operation == "send" else "receiver")
         counts = [stream[side] for stream in self.streams if isinstance(stream.get(side), dict)]
@@ -163,16 +161,17 @@ def _records(document: Document, run: _Run) -> Iterator[Record]:
         sums = {"": ({}, "receive" if run.reverse else "send", False)}
     udp_taken: set[bool] = set()
     for name, (counts, operation, back) in sums.items():
-        yield _workload(document, run, name, counts, operation, back)
+        record = _workload(document, run, name, counts, operation, back)
+        yield record
         # streams of UDP have one count for both sides
         streams = run.of(operation, back) or ([] if back in udp_taken else run.of(operation, back, "udp"))
         udp_taken.add(back)
         for worker, stream in enumerate(streams, start=1):
-            yield _stream(document, run, operation, worker, stream)
+            yield _stream(run, record, worker, stream)
 
 
 def _workload(
-    document: Document, run: _Run, name: str, counts: dict[str, Any], operation: OperationName, back: bool
+    document: Document, run: _Run, name: str, counts: dict[str, Any], operation: Operation, back: bool
 ) -> WorkloadRecord:
     start, test, end = run.part("start"), run.part("start", "test_start"), run.part("end")
     title = run.report.get("title") or start.get("title")
@@ -201,7 +200,7 @@ def _workload(
         **{f"cpu_{name}_percent": number(cpu[name]) for name in cpu if re.fullmatch("[a-z_]{1,40}", str(name))},
     }
     return WorkloadRecord(
-        tool=TOOL,
+        tool="iperf3",
         tool_version=run.version,
         source=document.source(run.line),
         run=run.number,
@@ -231,7 +230,7 @@ def _wrong_rate(counts: dict[str, Any]) -> str | None:
     return None
 
 
-def _faults(run: _Run, counts: dict[str, Any], operation: OperationName, back: bool) -> Iterator[Reason]:
+def _faults(run: _Run, counts: dict[str, Any], operation: Operation, back: bool) -> Iterator[Reason]:
     if run.error is not None:
         yield failed(f"iperf3 said: {run.error}")
     bits, done, seconds = (number(counts.get(name)) for name in ("bits_per_second", "bytes", "seconds"))
@@ -263,20 +262,14 @@ def _traffic(counts: dict[str, Any]) -> Details:
     return without_none(found)
 
 
-def _stream(
-    document: Document, run: _Run, operation: OperationName, worker: int, counts: dict[str, Any]
-) -> WorkerRecord:
-    done, rate = whole(counts.get("bytes")), _rate(counts)
-    wrong = _wrong_rate(counts)
+def _stream(run: _Run, record: WorkloadRecord, worker: int, counts: dict[str, Any]) -> WorkerRecord:
+    done, rate, wrong = whole(counts.get("bytes")), _rate(counts), _wrong_rate(counts)
     good = bool(done) and run.error is None and wrong is None
     valid = None if good and rate is None else good
     why = run.error or wrong or ("the stream's rate cannot be read" if done else "nothing was transferred")
-    return WorkerRecord(
-        tool=TOOL,
-        tool_version=run.version,
-        source=document.source(run.line),
-        run=run.number,
-        operation=operation,
+    return worker_of(
+        record,
+        job=None,
         label=str(counts.get("socket", worker))[:20],
         worker=worker,
         throughput_bytes_per_s=rate,
@@ -318,8 +311,7 @@ def tournament(players: Sequence[T]) -> list[list[tuple[T, T]]]:
 class Iperf3(base.HostTool):
     """One TCP stream in each of all pairs of hosts."""
 
-    def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:
-        del brick_rate
+    def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:  # noqa: ARG002
         return len(tournament(range(hosts))) * (float(cell.options[1]) + 1.0)
 
     def rounds(self, job: base.LocalJob) -> list[list[base.LocalStep]]:

@@ -34,17 +34,10 @@ if TYPE_CHECKING:
 
 HOLDS = 0.95
 
-FIRST = 1 / 4
-"""The first load, as a share of the most streams that may be tried."""
-
-RESOLUTION = 0.05
-"""The search ends when the least load that broke is by no more than this share above the largest that held."""
-
-LEAST_CALLS = 40
-"""Calls of each stream in a probe: with fewer, one call more or less decides whether it holds."""
-
-ONE_LOAD = "--one-load"
-"""The option of a cell that tries all of its workers at once, and searches nothing."""
+FIRST = 1 / 4  # the first load, as a share of the most streams that may be tried
+RESOLUTION = 0.05  # the search ends when the least load that broke is at most by this share above the largest that held
+LEAST_CALLS = 40  # of each stream in a probe: with fewer, one call more or less decides whether it holds
+ONE_LOAD = "--one-load"  # the option of a cell that tries all of its workers at once, and searches nothing
 
 NEEDED_OPTIONS = {"performance.strict-o-direct": ("on",), "network.remote-dio": ("disable", "off")}
 """Without them a volume does not pass on to its bricks that calls bypass the caches."""
@@ -156,14 +149,10 @@ class Streams(Fio):
 
     def parse(self, folder: Path, cell: Cell) -> Measurement:
         """The load that held most, and of all of them what is wrong."""
-        probes = {
-            path.name: int(match[1])
-            for path in sorted(folder.glob("probe-*"))
-            if (match := _FOLDER.fullmatch(path.name))
-        }
-        if not probes:
+        names = (match for path in sorted(folder.glob("probe-*")) if (match := _FOLDER.fullmatch(path.name)))
+        cells = {name[0]: cell.model_copy(update={"workers": int(name[1])}) for name in names}
+        if not cells:
             raise ParseError("expected the folder of a probe, such as probe-01-12-streams, found none", file=folder)
-        cells = {name: cell.model_copy(update={"workers": streams}) for name, streams in probes.items()}
         results = {name: measurement_of(folder / name, probe) for name, probe in cells.items()}
         loads = {name: load_of(result, cells[name]) for name, result in results.items()}
         problems = [
@@ -171,7 +160,7 @@ class Streams(Fio):
             for name, result in results.items()
             for reason in result.problems
         ]
-        problems += [] if problems else self._misfits(loads, cell)
+        problems = problems or list(self._misfits(loads, cell))
         held = [name for name, load in loads.items() if load.holds]
         streams = max((loads[name].streams for name in held), default=0)
         name = next((name for name in held if loads[name].streams == streams), min(loads, key=loads.__getitem__))
@@ -180,18 +169,15 @@ class Streams(Fio):
         )
         return Measurement(record, results[name].workers, tuple(problems), probe=name)
 
-    def _misfits(self, loads: Mapping[str, Load], cell: Cell) -> list[Reason]:
+    def _misfits(self, loads: Mapping[str, Load], cell: Cell) -> Iterator[Reason]:
         """What shows that probes are missing, or that the search did not find its end; however it got there."""
         tried = list(loads.values())
         if [int(name.split("-")[1]) for name in loads] != list(range(1, len(loads) + 1)):
-            return [incomplete(f"expected probes from 1 on without a gap, found {', '.join(loads)}")]
-        if (streams := self._next(tried, cell)) is not None:
-            return [
-                incomplete(f"the search did not end: expected a probe of {streams} streams after {list(loads)[-1]}")
-            ]
-        if ONE_LOAD not in cell.options and all(load.holds for load in tried):
-            return [incomplete(f"all {cell.workers} streams that may be tried were held: raise 'workers'")]
-        return []
+            yield incomplete(f"expected probes from 1 on without a gap, found {', '.join(loads)}")
+        elif (streams := self._next(tried, cell)) is not None:
+            yield incomplete(f"the search did not end: expected a probe of {streams} streams after {list(loads)[-1]}")
+        elif ONE_LOAD not in cell.options and all(load.holds for load in tried):
+            yield incomplete(f"all {cell.workers} streams that may be tried were held: raise 'workers'")
 
 
 def load_of(result: Measurement, cell: Cell) -> Load:

@@ -22,8 +22,7 @@ _RAMP = 0.25  # of the time, before it: until caches that writes end in are full
 class FioLocal(HostTool):
     """fio on the first brick's device of as many servers as there are workers."""
 
-    def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:
-        del hosts, brick_rate
+    def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:  # noqa: ARG002
         return (1 + _RAMP) * (cell.runtime_s or 0.0)
 
     def rounds(self, job: LocalJob) -> list[list[LocalStep]]:

@@ -81,7 +81,6 @@ def read(document: Document) -> Iterator[WorkloadRecord]:
         side = found[direction]
         record = WorkloadRecord(
             tool="fio",
-            tool_version=None,
             source=document.source(side.line),
             # as its own report's name would be that of another result
             job=document.path.name.partition(".log")[0],
