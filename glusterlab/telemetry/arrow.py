@@ -5,6 +5,7 @@ the rows of one host; all that needs care is left to `arrow_batches`, file by fi
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,7 +20,7 @@ from glusterlab.telemetry.blocks import Block, Chunk
 from glusterlab.telemetry.columns import NotRegular
 from glusterlab.telemetry.metrics import TABLE_ACTIVITIES, counts_caches, impossible, normalise
 from glusterlab.telemetry.reader import read_batches, read_chunk
-from glusterlab.telemetry.sadf import Group, group_of, read_rows, sections
+from glusterlab.telemetry.sadf import grouped, read_rows
 from glusterlab.tools.document import PACKED_ERRORS, open_binary
 
 BATCH_ROWS = 1 << 20  # rows of a table at least, but for the last: fewer make more row groups of less use
@@ -182,24 +183,19 @@ def read_together(
     Rows of one host, activity, device and metric are in the order of the file. `NotRegular` when a text is not regular
     after all, or none of them has a row.
     """
-    groups: dict[tuple[str, int], Group] = {}
-    for file, text in enumerate(texts):
-        for header, _, section in sections(text):
-            if section:
-                group = group_of(groups, header, section)
-                # rows of USB devices have another order of columns than their header
-                if group is None or not group.header.isascii() or group.table.activity == "usb":
-                    raise NotRegular
-                group.sections.append((file, section))
-    memory = [file for group in groups.values() if group.table.activity == "memory" for file in dict(group.sections)]
+    groups = grouped(texts)
+    memory = [file for group in groups if group.table.activity == "memory" for file in dict(group.sections)]
+    # what one table of memory says of a host's sysstat holds for the others, too
     if not groups or len(memory) != len(set(memory)):
-        # what one table says of a host's sysstat holds for the others, too
+        raise NotRegular
+    # rows of USB devices have another order of columns than their header
+    if any(not group.header.isascii() or group.table.activity == "usb" for group in groups):
         raise NotRegular
     batches = _Batches(constants)
     host_codes = np.array([batches.names["host"][host] for host in hosts], dtype=np.int16)
     role_codes = np.array([batches.names["role"][role] for role in roles], dtype=np.int8)
-    for group in groups.values():
-        names, block = read_rows(b"".join(section for _, section in group.sections), group.columns, group.table)
+    for group in groups:
+        names, block = read_rows(group.rows, group.columns, group.table)
         places = np.array([(file, section.count(b"\n")) for file, section in group.sections], dtype=np.int32)
         files = np.repeat(*places.T)
         # one host per file, whatever it calls itself
@@ -224,19 +220,16 @@ def write_parquet(tables: Iterable[pa.Table], sink: Path | BinaryIO) -> int:
 
     After the `ParseError` of a table's maker the file has what is whole.
     """
-    writer = None
-    rows = 0
-    try:
+    writer, rows = None, 0
+    with ExitStack() as closing:
         for table in _gathered(tables):
             if writer is None:
                 # time stamps and texts come again and again; a dictionary of values costs more than it saves
                 repeated = [name for name in table.column_names if name != "value"]
                 writer = pq.ParquetWriter(sink, table.schema, compression="zstd", use_dictionary=repeated)
+                closing.callback(writer.close)
             writer.write_table(table)
             rows += table.num_rows
-    finally:
-        if writer is not None:
-            writer.close()
     return rows
 
 

@@ -53,24 +53,19 @@ PATH=/usr/local/bin:/usr/bin:/bin exec ssh OPTIONS "$@"
 
 @dataclass(frozen=True)
 class Job:
-    """Where and with what one cell is run; the `driver` is the client that starts the tool.
-
-    `clients` are all of the cluster, and reach each other by name with `ssh_options`. `work_dir` is the suite's own on
-    every host, `shared_dir` is one that all clients see, off the volume. `further_mounts`: where clients have the
-    volume mounted besides. `volume` at `server`: for what needs no mount.
-    """
+    """Where and with what one cell is run."""
 
     cell: Cell
-    clients: tuple[Host, ...]
+    clients: tuple[Host, ...]  # all of the cluster; they reach each other by name with `ssh_options`
     mount_point: str
     dataset_dir: str
-    work_dir: str
-    driver: Host
+    work_dir: str  # the suite's own on every host
+    driver: Host  # the client that starts the tool
     deadline_s: float
-    shared_dir: str | None = None
+    shared_dir: str | None = None  # one that all clients see, off the volume
     ssh_options: tuple[str, ...] = ()
-    further_mounts: tuple[str, ...] = ()
-    volume: str = ""
+    further_mounts: tuple[str, ...] = ()  # where clients have the volume mounted besides
+    volume: str = ""  # at `server`: for what needs no mount
     server: str = ""
 
     def __post_init__(self) -> None:

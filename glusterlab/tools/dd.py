@@ -30,10 +30,7 @@ _SOURCES = ("/dev/zero", "/dev/urandom", "/dev/random", "/dev/full")
 
 @dataclass(frozen=True)
 class Command:
-    """One dd; sizes are bytes of a record, `count` is of records. None: not said, or by a variable of the shell.
-
-    `converts`: as many records need not be written as are read; `placed`: it does not begin at the start of a file.
-    """
+    """One dd; sizes are bytes of a record, `count` is of records. None: not said, or by a variable of the shell."""
 
     text: str
     source: str | None = None
@@ -42,8 +39,8 @@ class Command:
     output_size: int | None = None
     count: int | None = None
     flags: tuple[str, ...] = ()
-    converts: bool = False
-    placed: bool = False
+    converts: bool = False  # as many records need not be written as are read
+    placed: bool = False  # it does not begin at the start of a file
     looped: bool = False
 
     @property
@@ -125,14 +122,11 @@ _MAX_COMMANDS = 100
 
 @dataclass
 class Copy:
-    """One run of dd; what is not printed is None. `read` and `written` are whole and partial records.
-
-    `misfit`: a command was shown whose sizes are not those of this run; `real_s` is what the shell's ``time`` says.
-    """
+    """One run of dd; what is not printed is None. `read` and `written` are whole and partial records."""
 
     line: int
     command: Command | None = None
-    misfit: bool = False
+    misfit: bool = False  # a command was shown whose sizes are not those of this run
     read: tuple[int, int] | None = None
     written: tuple[int, int] | None = None
     bytes: int | None = None
@@ -142,7 +136,7 @@ class Copy:
     errors: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     interrupted: bool = False
-    real_s: float | None = None
+    real_s: float | None = None  # by the shell's ``time``
 
 
 class _Reader:

@@ -36,9 +36,10 @@ HEAD_BYTES = 1 << 20  # the part of a file by which its tool is recognised
 
 _XZ_MEMORY = 128 << 20
 _MAX_STREAMS = 50_000  # one behind the other in an xz file, each of which costs some time
+SADC_MAGIC = (b"\x96\xd5", b"\xd5\x96")
+SADC = "a binary file of sadc; convert it on its host: LC_ALL=C sadf -d -U FILE -- -A"
 _BINARY = {
-    b"\x96\xd5": "a binary file of sadc; convert it on its host: LC_ALL=C sadf -d -U FILE -- -A",
-    b"\xd5\x96": "a binary file of sadc; convert it on its host: LC_ALL=C sadf -d -U FILE -- -A",
+    **dict.fromkeys(SADC_MAGIC, SADC),
     b"\x7fELF": "a program",
     b"PK\x03\x04": "a zip archive; unpack it",
     b"(\xb5/\xfd": "a zstd file; unpack it",

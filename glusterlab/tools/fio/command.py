@@ -25,17 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import ParseError
 from glusterlab.shell import join, quote
-from glusterlab.tools.base import (
-    VALUE,
-    HostCommand,
-    Job,
-    Measurement,
-    Operation,
-    Program,
-    VolumeTool,
-    held_against,
-    uneven,
-)
+from glusterlab.tools import base
 from glusterlab.tools.document import Document, located, read_text
 from glusterlab.tools.fio.options import measured
 from glusterlab.tools.fio.records import read, read_jobs, recognise
@@ -59,7 +49,7 @@ _MAX_BUCKETS = 100_000
 _SHOWN = 5
 
 
-class Fio(VolumeTool):
+class Fio(base.VolumeTool):
     """fio on all clients, also for a single worker."""
 
     def startup_s(self, workers: int) -> float:
@@ -70,9 +60,9 @@ class Fio(VolumeTool):
             return "fio works on one file per worker: leave files_per_worker out"
         if cell.access == "gfapi" and any(option.startswith("--ioengine") for option in cell.options):
             return "access 'gfapi' is an engine of fio itself: leave --ioengine out"
-        return uneven(cell, clients)
+        return base.uneven(cell, clients)
 
-    def _files(self, job: Job) -> dict[str, list[tuple[int, str]]]:
+    def _files(self, job: base.Job) -> dict[str, list[tuple[int, str]]]:
         """Number and file of each worker by client."""
         found: dict[str, list[tuple[int, str]]] = {}
         for worker, (host, folder) in enumerate(job.places, start=1):
@@ -81,12 +71,11 @@ class Fio(VolumeTool):
             found.setdefault(host.name, []).append((worker, f"{place}/fio.data"))
         return found
 
-    def prepare(self, job: Job) -> list[HostCommand]:
-        return job.made_or_checked(
-            [f"{folder}/fio.data" for folder in job.folders], self.needs_files(job.cell.operation)
-        )
+    def prepare(self, job: base.Job) -> list[base.HostCommand]:
+        files = [f"{folder}/fio.data" for folder in job.folders]
+        return job.made_or_checked(files, self.needs_files(job.cell.operation))
 
-    def _arguments(self, job: Job, workers: list[tuple[int, str]]) -> tuple[str, ...]:
+    def _arguments(self, job: base.Job, workers: list[tuple[int, str]]) -> tuple[str, ...]:
         cell = job.cell
         until = () if cell.runtime_s is None else ("--time_based=1", f"--runtime={round(cell.runtime_s * 1000)}ms")
         made = ("--allow_file_create=0",) if self.needs_files(cell.operation) else ("--end_fsync=1",)
@@ -103,7 +92,7 @@ class Fio(VolumeTool):
             *(*until, *made, *mixed, *cell.options, *(engine if cell.access == "gfapi" else ()), *jobs),
         )
 
-    def command(self, job: Job) -> HostCommand:
+    def command(self, job: base.Job) -> base.HostCommand:
         ssh, starts = quote(job.ssh_wrapper), []
         for host, workers in self._files(job).items():
             remote = quote(join(self._arguments(job, workers)))
@@ -112,16 +101,16 @@ class Fio(VolumeTool):
         body = "\n".join(["pids=", *starts, 'failed=0; for pid in $pids; do wait "$pid" || failed=$?; done'])
         measured = f"sh -c {quote(body + chr(10) + 'exit $failed')}"
         script = f"cd {quote(job.tool_dir)} || exit 1\n" + job.over_open_connections(measured, always=True)
-        return HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)
+        return base.HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)
 
-    def outputs(self, job: Job) -> tuple[str, ...]:
+    def outputs(self, job: base.Job) -> tuple[str, ...]:
         return tuple(f"{job.tool_dir}/fio-{host}.json" for host in self._files(job))
 
-    def parse(self, folder: Path, cell: Cell) -> Measurement:
+    def parse(self, folder: Path, cell: Cell) -> base.Measurement:
         return measurement_of(folder, cell)
 
 
-def measurement_of(folder: Path, cell: Cell) -> Measurement:
+def measurement_of(folder: Path, cell: Cell) -> base.Measurement:
     """What the reports of all hosts in a ``workload/`` folder say together."""
     results: list[tuple[WorkerRecord, WorkloadRecord]] = []
     buckets: Counter[float] = Counter()
@@ -134,12 +123,9 @@ def measurement_of(folder: Path, cell: Cell) -> Measurement:
                 number = int(name[1:]) if name[:1] == "w" and name[1:].isdecimal() else 0
                 # of the host's own clock, before the ramp; early releases do not say it
                 began, ramp = measured(job.data.get("job_start")), job.options.ramp_s or 0.0
-                own: dict[str, Any] = {"run": 1, "host": host, "label": name, "worker": number}
-                own |= {"files_per_s": None, "files": 1}
-                own["details"] = {} if began is None else {"start_s": began / 1000 + ramp}
-                results += [
-                    (worker_of(record, bytes=record.details.get("io_bytes"), **own), record) for record in found
-                ]
+                own: dict[str, Any] = {"run": 1, "host": host, "label": name, "worker": number, "files": 1}
+                own |= {"files_per_s": None, "details": {} if began is None else {"start_s": began / 1000 + ramp}}
+                results += [(worker_of(one, bytes=one.details.get("io_bytes"), **own), one) for one in found]
     if not results:
         raise ParseError("expected fio's report of each client, found none", file=folder)
     results.sort(key=lambda result: result[0].worker)
@@ -173,7 +159,7 @@ def measurement_of(folder: Path, cell: Cell) -> Measurement:
         valid=not bad and all(worker.valid for worker in workers),
         reasons=tuple(dict.fromkeys(bad))[:_SHOWN],
     )
-    return held_against(cell, record, workers)
+    return base.held_against(cell, record, workers)
 
 
 @contextmanager
@@ -226,24 +212,24 @@ FIO = Fio(
     recognise=recognise,
     read=read,
     operations=(
-        Operation("write", "write"),
-        Operation("read", "read", needs_files=True),
-        Operation("mixed", "mixed", needs_files=True),
-        Operation("random-write", "write", random=True, needs_files=True, metric="operations_per_s"),
-        Operation("random-read", "read", random=True, needs_files=True, metric="operations_per_s"),
-        Operation("random-mixed", "mixed", random=True, needs_files=True, metric="operations_per_s"),
+        base.Operation("write", "write"),
+        base.Operation("read", "read", needs_files=True),
+        base.Operation("mixed", "mixed", needs_files=True),
+        base.Operation("random-write", "write", random=True, needs_files=True, metric="operations_per_s"),
+        base.Operation("random-read", "read", random=True, needs_files=True, metric="operations_per_s"),
+        base.Operation("random-mixed", "mixed", random=True, needs_files=True, metric="operations_per_s"),
     ),
     options={
         "--ioengine": "sync|psync|vsync|pvsync|pvsync2|libaio|io_uring|posixaio|mmap",
         **dict.fromkeys(("--iodepth", "--fsync", "--fdatasync", "--rwmixread", "--thinktime", "--rate_iops"), "[0-9]+"),
         **dict.fromkeys(("--direct", "--norandommap", "--randrepeat", "--refill_buffers", "--invalidate"), "[01]"),
         **dict.fromkeys(("--buffer_compress_percentage", "--dedupe_percentage", "--randseed"), "[0-9]+"),
-        **dict.fromkeys(("--rate", "--random_distribution"), VALUE),
+        **dict.fromkeys(("--rate", "--random_distribution"), base.VALUE),
         "--thread": None,
     },
     programs=(
-        Program("fio", "fio", ("--version",), "fio-3.33", roles=frozenset({"client"}), required=False),
-        Program(
+        base.Program("fio", "fio", ("--version",), "fio-3.33", roles=frozenset({"client"}), required=False),
+        base.Program(
             *(f"fio-{ENGINE}", "fio", (), "fio-3.33"),
             roles=frozenset({"client"}),
             required=False,

@@ -94,9 +94,7 @@ def _misfit(what: str, rate: float | None, done: float | None, seconds: float | 
     return f"expected {expected:.0f} {what}/s from what was done in {seconds:g} s, found {rate:.0f}"
 
 
-MAX_OPTIONS = 1_000
-"""fio knows about 400 options; a report with more global ones is none."""
-
+MAX_OPTIONS = 1_000  # fio knows about 400 options; a report with more global ones is none
 _ALIASES = {"readwrite": "rw", "blocksize": "bs", "timeout": "runtime", "io_limit": "io_size"}
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,6})?)\s*([kmgtp]?)(i?)b?", re.IGNORECASE | re.ASCII)
 _TIME = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*([a-z]*)", re.IGNORECASE | re.ASCII)
@@ -113,12 +111,11 @@ _FILE_ENGINES: dict[str | None, Operation] = {
     "filecreate": "create", "filestat": "stat", "filedelete": "delete",
     "dircreate": "mkdir", "dirstat": "stat", "dirdelete": "rmdir",
 }  # fmt: skip
-_ENDS_EARLY = (
+_ENDS_EARLY = (  # options with which a job may rightly end before its time and its size
     "number_ios", "fill_device", "fill_fs", "steadystate", "ss", "exitall", "exitall_on_error", "read_iolog",
     "offset", "offset_increment", "zonesize", "zonerange", "zonemode", "max_open_zones", "io_submit_mode", "flow",
     "create_only", "verify_only",
 )  # fmt: skip
-"""Options with which a job may rightly end before its time and its size."""
 
 
 def as_options(value: object) -> dict[str, Any]:
@@ -169,7 +166,6 @@ class Options:
 
     @property
     def ramp_s(self) -> float | None:
-        """What the job did before it was measured."""
         return self._seconds("ramp_time")
 
     def _seconds(self, name: str) -> float | None:

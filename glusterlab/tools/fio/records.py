@@ -29,18 +29,12 @@ _ENOSPC = 28
 _MAX_FINDINGS = 20
 _SHORT = 0.95
 _MAX_SHORT = 0.01
-_BUCKET = 1.1
-"""By how much a percentile, which is the bound of a bucket, may be above the maximum."""
+_BUCKET = 1.1  # by how much a percentile, which is the bound of a bucket, may be above the maximum
 
 
 @dataclass(frozen=True)
 class Job:
-    """One entry of a report, which sums up `workers` jobs; None when the file does not say how many.
-
-    A `signal` may have ended the run, in which fio `said` that something failed; a later report of the same run follows
-    an `interim` one; `doubt` keeps the whole report from being judged; `details` are the report's; `summed` is fio's
-    own sum of the clients' entries.
-    """
+    """One entry of a report, which sums up `workers` jobs; None when the file does not say how many."""
 
     data: dict[str, Any]
     options: Options
@@ -49,12 +43,12 @@ class Job:
     run: int
     host: str | None = None
     workers: int | None = None
-    signal: int | None = None
-    said: str | None = None
-    interim: bool = False
-    doubt: str | None = None
-    details: Details = field(default_factory=dict)
-    summed: bool = False
+    signal: int | None = None  # may have ended the run
+    said: str | None = None  # by fio, of what failed in the run
+    interim: bool = False  # a later report of the same run follows
+    doubt: str | None = None  # keeps the whole report from being judged
+    details: Details = field(default_factory=dict)  # of the report
+    summed: bool = False  # fio's own sum of the clients' entries
 
     @property
     def name(self) -> str | None:
@@ -92,7 +86,7 @@ class Job:
 
 def _records_of(job: Job) -> Iterator[WorkloadRecord]:
     """A record for each direction that did something, and for each that was to do something and did nothing."""
-    faults, doubts = _faults(job), _doubts(job)
+    faults, doubts = list(_faults(job)), _doubts(job)
     found: set[str] = set()
     for label, values, numbers in job.directions:
         if not numbers.idle:
@@ -196,23 +190,21 @@ def _record(
     return replace(record, valid=valid, reasons=(*faults, *map(incomplete, doubts)))
 
 
-def _faults(job: Job) -> list[Reason]:
-    found = []
+def _faults(job: Job) -> Iterator[Reason]:
     for code in job.errors[:_MAX_FINDINGS]:
         meaning = os.strerror(code) if code < 1 << 15 else "unknown"
         kind: Any = "disk-full" if code == _ENOSPC else "tool-failed"
-        found.append(Reason(code=kind, message=f"fio ended the job with error {code} ({meaning})"))
+        yield Reason(code=kind, message=f"fio ended the job with error {code} ({meaning})")
     if ignored := next((count for value in _each(job.data.get("total_err")) if (count := whole(value))), None):
-        found.append(failed(f"fio went on after errors: it counted {ignored}"))
+        yield failed(f"fio went on after errors: it counted {ignored}")
     if job.said is not None:
-        found.append(failed(f"fio said before its report: {job.said}"))
+        yield failed(f"fio said before its report: {job.said}")
     if job.interim:
-        found.append(incomplete("expected the last report of a run, found an interim one"))
+        yield incomplete("expected the last report of a run, found an interim one")
     if job.signal is not None:
-        found.append(incomplete(f"the run was interrupted: signal {job.signal}"))
+        yield incomplete(f"the run was interrupted: signal {job.signal}")
     if (short := _ended_early(job)) is not None:
-        found.append(incomplete(f"the run was interrupted: expected {short}"))
-    return found
+        yield incomplete(f"the run was interrupted: expected {short}")
 
 
 def _own_faults(
@@ -261,10 +253,10 @@ def _may_have_ended_early(job: Job) -> str | None:
     if not job.ran_s or options.may_end_early or options.flag("time_based") or job.in_time:
         return None
     if options.size_bytes is None:
-        left = (
-            f"ended after {job.ran_s:g} of at most {options.runtime_s:g} s" if options.runtime_s is not None else None
-        )
-        return left and f"{left}, and the file does not say how much was to be done"
+        if options.runtime_s is None:
+            return None
+        left = f"ended after {job.ran_s:g} of at most {options.runtime_s:g} s"
+        return f"{left}, and the file does not say how much was to be done"
     size = options.size_bytes * (job.workers or 1)
     if options.of_one_size or not 0 < sum(job.bytes_done.values()) < size / 2:
         return None

@@ -35,20 +35,16 @@ class Several(list[Any]):
 
 @dataclass(frozen=True)
 class Report:
-    """One JSON report: `host` is the prefix of its lines, `signal` what fio said before it to have ended the run.
-
-    `error` is a line before it in which fio named one. What is `later_...` follows the report, and so may or may not be
-    of its run. Of a `cut` one jobs may be missing.
-    """
+    """One JSON report; what is `later_...` follows it, and so may or may not be of its run."""
 
     data: dict[str, Any]
     line: int
-    host: str | None = None
-    signal: int | None = None
-    error: str | None = None
+    host: str | None = None  # the prefix of its lines
+    signal: int | None = None  # what fio said before it to have ended the run
+    error: str | None = None  # a line before it in which fio named one
     later_signal: bool = False
     later_error: str | None = None
-    cut: bool = False
+    cut: bool = False  # jobs may be missing
 
 
 @dataclass

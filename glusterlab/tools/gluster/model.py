@@ -104,13 +104,13 @@ def split_brick(address: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Brick:
-    """One brick as `volume info` lists it; `tier` is hot or cold in a tiered volume."""
+    """One brick as `volume info` lists it."""
 
     address: str
     position: int
     line: int | None = None
     arbiter: bool | None = None
-    tier: str | None = None
+    tier: str | None = None  # hot or cold in a tiered volume
 
 
 @dataclass
@@ -242,7 +242,7 @@ class Stats:
             mean, least, most = None, None, None
             # 0.00 means a call that gluster does not time, such as RELEASE
             if any(printed) and (fop.unit or unit) is None:
-                names = ("latency_mean_unknown_unit", "latency_min_unknown_unit", "latency_max_unknown_unit")
+                names = (f"latency_{name}_unknown_unit" for name in ("mean", "min", "max"))
                 details |= dict(zip(names, printed, strict=True))
             elif any(printed):
                 if fop.unit is None:

@@ -5,21 +5,11 @@ from xml.etree.ElementTree import Element
 
 from glusterlab.errors import ParseError
 from glusterlab.tools.document import Document, number, read_xml, whole
-from glusterlab.tools.gluster.model import (
-    Brick,
-    Fop,
-    Geometry,
-    Stats,
-    Volume,
-    geometry,
-    latency_unit,
-    split_brick,
-)  # fmt: skip
+from glusterlab.tools.gluster.model import Brick, Fop, Geometry, Stats, Volume, geometry, latency_unit, split_brick
 from glusterlab.tools.records import BrickRecord, Record, without_none
 
+# elements that say each thing of theirs once
 _RECORDS = frozenset({"volume", "node", "peer", "task", "cumulativeStats", "intervalStats", "block", "fop"})
-"""Elements that say each thing of theirs once."""
-
 _TRANSPORTS = {"0": "tcp", "1": "rdma", "2": "tcp,rdma"}
 # gluster's CLI names its counts of upcalls by the list of file operations: entry n of one as entry n of the other
 _UPCALLS = {

@@ -5,7 +5,7 @@ A section of throughput mode and a value of a table are one result each; what an
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from glusterlab.reasons import Reason
@@ -57,13 +57,14 @@ def read(document: Document) -> Iterator[Record]:
     any_transfers = any(section.min_xfer is not None for run in runs for section in run.sections)
     found: list[Record] = []
     for number, run in enumerate(runs, start=1):
+        run.number = number
         if _is_cut(run, any_transfers):
             cut = run.sections.pop()
             damage.append((cut.line, f"expected the whole report of {cut.test}, found its beginning: it was cut off"))
             run.excel.values = []
         elif (message := _missing(run)) is not None:
             damage.append((len(document.lines) if run is runs[-1] else run.line, message))
-        found += _records(document, run, number)
+        found += _records(document, run)
     yield from found
     if damage:
         line, message = min(damage)
@@ -75,8 +76,7 @@ def read(document: Document) -> Iterator[Record]:
 def _drop_cut_value(run: Run, last_line: int, damage: Damage) -> None:
     """A number at the very end of a file may lack digits: it is taken away unless its place shows that it is whole."""
     if run.rows and run.rows[-1].last_line == last_line and not run.rows[-1].exact:
-        row = run.rows.pop()
-        run.rows.append(replace(row, values=dict(list(row.values.items())[:-1])))
+        run.rows[-1] = replace(run.rows[-1], values=dict(list(run.rows[-1].values.items())[:-1]))
     elif (values := run.excel.values) and values[-1].line == last_line:
         del values[-max(values[-1].places, 1) :]
     else:
@@ -154,9 +154,6 @@ def _missing_row(run: Run) -> str | None:
     if sizes not in {(row.file_kb, row.record_kb) for row in run.rows}:
         return f"a row of {sizes[0]} and {sizes[1]} kB"
     return None
-
-
-# --- what a result proves
 
 
 def _judge(run: Run, faults: Iterable[Reason], doubts: Iterable[Reason]) -> Verdict:
@@ -238,8 +235,6 @@ def _value_doubts(run: Run, row: Row | None) -> Iterator[Reason]:
         yield unjudged(f"IOzone said: timer resolution is poor, sizes {run.poor_below_kb} kBytes and below")
 
 
-# --- records
-
 _FIELDS = {  # a record's field for each unit, and how many units are one of the field's
     "kB/s": ("throughput_bytes_per_s", 1 / IOZONE_KB),
     "ops/s": ("operations_per_s", 1),
@@ -265,10 +260,9 @@ def _sizes_kb(run: Run) -> tuple[int | None, int | None]:
     return file, record
 
 
-def _records(document: Document, run: Run, number: int) -> Iterator[Record]:
-    plain = _Records(document, run, number)
+def _records(document: Document, run: Run) -> Iterator[Record]:
     for section in run.sections:
-        yield from plain.of_section(section)
+        yield from _of_section(document, run, section)
     unit = run.unit or run.options.unit
     for row in run.rows:
         doubts = list(_value_doubts(run, row))
@@ -276,7 +270,7 @@ def _records(document: Document, run: Run, number: int) -> Iterator[Record]:
             column = COLUMNS[place]
             if value or not (column.again and run.has_flag("+n")):
                 one = Value(row.line, column.label, column.operation, value, row.file_kb, row.record_kb)
-                yield plain.of_value(one, unit, doubts)
+                yield _of_value(document, run, one, unit, doubts)
     if run.sections or run.rows:
         return
     counts, sized_kb = run.options.counts, _sizes_kb(run)[0]
@@ -284,79 +278,76 @@ def _records(document: Document, run: Run, number: int) -> Iterator[Record]:
         if not one.value and one.operation in {"rewrite", "reread"} and run.has_flag("+n"):
             continue
         if not one.places:
-            yield plain.of_value(one, unit, list(_value_doubts(run, None)))
+            yield _of_value(document, run, one, unit, list(_value_doubts(run, None)))
             continue
         doubts = [unjudged("the Excel report has sums only, a dead worker cannot be ruled out")]
         workers = counts[one.place] if len(counts) == one.places else None
-        yield plain.of_value(one._replace(file_kb=sized_kb), one.unit or "kB/s", doubts, workers)
+        yield _of_value(document, run, one._replace(file_kb=sized_kb), one.unit or "kB/s", doubts, workers)
 
 
-@dataclass(frozen=True)
-class _Records:
-    """Makes the records of the run that has this number in its file."""
+def _record(
+    document: Document, run: Run, one: Value, judged: Verdict, workers: int | None, details: Details, **values: Any
+) -> WorkloadRecord:
+    details = {
+        "complete": run.complete,
+        "command_line": run.command_line or run.typed,
+        "began": run.began,
+        "prefix": run.prefix if run.host is None else None,
+        "errors": run.complaints or None,
+        "warning": run.warning,
+        "timer_poor_for_records_to_bytes": _bytes(run.poor_below_kb),
+        **details,
+    }
+    return WorkloadRecord(
+        tool="iozone",
+        tool_version=run.version,
+        source=document.source(one.line),
+        run=run.number,
+        host=run.host,
+        operation=one.operation,
+        label=one.label,
+        workers=workers,
+        file_size_bytes=_bytes(one.file_kb),
+        record_size_bytes=_bytes(one.record_kb),
+        valid=judged[0],
+        reasons=judged[1],
+        details=without_none(details),
+        **values,
+    )
 
-    document: Document
-    run: Run
-    number: int
 
-    def _record(
-        self, one: Value, judged: Verdict, workers: int | None, details: Details, **values: Any
-    ) -> WorkloadRecord:
-        run = self.run
-        details = {
-            "complete": run.complete,
-            "command_line": run.command_line or run.typed,
-            "began": run.began,
-            "prefix": run.prefix if run.host is None else None,
-            "errors": run.complaints or None,
-            "warning": run.warning,
-            "timer_poor_for_records_to_bytes": _bytes(run.poor_below_kb),
-            **details,
-        }
-        return WorkloadRecord(
-            tool="iozone",
-            tool_version=run.version,
-            source=self.document.source(one.line),
-            run=self.number,
-            host=run.host,
-            operation=one.operation,
-            label=one.label,
-            workers=workers,
-            file_size_bytes=_bytes(one.file_kb),
-            record_size_bytes=_bytes(one.record_kb),
-            valid=judged[0],
-            reasons=judged[1],
-            details=without_none(details),
-            **values,
-        )
+def _of_value(
+    document: Document, run: Run, one: Value, unit: str, doubts: list[Reason], workers: int | None = 1
+) -> WorkloadRecord:
+    name, per_unit = _FIELDS[unit]
+    faults = []
+    if one.value == 0 and unit == "us/op":
+        doubts = [*doubts, unjudged("a latency of 0 is below IOzone's resolution of 1 microsecond")]
+    elif one.value == 0:
+        faults = [failed("nothing was transferred: a rate of 0")]
+    value = {name: one.value / per_unit if one.value else None}
+    return _record(document, run, one, _judge(run, faults, doubts), workers, {}, **value)
 
-    def of_value(self, one: Value, unit: str, doubts: list[Reason], workers: int | None = 1) -> WorkloadRecord:
-        name, per_unit = _FIELDS[unit]
-        faults = []
-        if one.value == 0 and unit == "us/op":
-            doubts = [*doubts, unjudged("a latency of 0 is below IOzone's resolution of 1 microsecond")]
-        elif one.value == 0:
-            faults = [failed("nothing was transferred: a rate of 0")]
-        judged = _judge(self.run, faults, doubts)
-        return self._record(one, judged, workers, {}, **{name: one.value / per_unit if one.value else None})
 
-    def of_section(self, section: Section) -> Iterator[Record]:
-        run, unit, ops = self.run, section.unit, section.unit == "ops/s"
-        elapsed = [child.xfer / child.throughput for child in section.workers if child.throughput]
-        total = Value(section.line, section.test, LABELS[section.test], section.children or 0.0, *_sizes_kb(run))
-        record = self._record(
-            total,
-            _judge(run, _section_faults(run, section), _section_doubts(run, section)),
-            section.count,
-            {"cluster": run.cluster, **_section_details(section)},
-            **{_FIELDS[unit][0]: _scaled(section.children, unit)},
-            worker_min_bytes_per_s=None if ops else _scaled(section.minimum, unit),
-            worker_max_bytes_per_s=None if ops else _scaled(section.maximum, unit),
-            elapsed_s=max(elapsed) if elapsed and len(elapsed) == section.count else None,
-        )
-        yield record
-        for child in section.workers:
-            yield _worker(self.document, record, section, child)
+def _of_section(document: Document, run: Run, section: Section) -> Iterator[Record]:
+    unit, ops = section.unit, section.unit == "ops/s"
+    elapsed = [child.xfer / child.throughput for child in section.workers if child.throughput]
+    total = Value(section.line, section.test, LABELS[section.test], section.children or 0.0, *_sizes_kb(run))
+    record = _record(
+        document,
+        run,
+        total,
+        _judge(run, _section_faults(run, section), _section_doubts(run, section)),
+        section.count,
+        {"cluster": run.cluster, **_section_details(section)},
+        **{_FIELDS[unit][0]: _scaled(section.children, unit)},
+        worker_min_bytes_per_s=None if ops else _scaled(section.minimum, unit),
+        worker_max_bytes_per_s=None if ops else _scaled(section.maximum, unit),
+        elapsed_s=max(elapsed) if elapsed and len(elapsed) == section.count else None,
+    )
+    yield record
+    for child in section.workers:
+        yield _worker(document, record, section, child)
 
 
 def _section_details(section: Section) -> Details:
@@ -377,12 +368,10 @@ def _section_details(section: Section) -> Details:
 
 
 def _worker(document: Document, record: WorkloadRecord, section: Section, child: Child) -> WorkerRecord:
-    valid, reasons = record.valid, record.reasons
+    # what it did itself may be whole where the operation that it was part of failed
+    valid, reasons = record.valid or None, record.reasons
     if child.is_idle:
         valid, reasons = False, (incomplete("the worker transferred nothing"),)
-    elif valid is False:
-        # what it did itself may be whole; the operation that it was part of failed
-        valid = None
     ops = section.unit == "ops/s"
     rate, amount = (_scaled(value, section.unit) for value in (child.throughput, child.xfer))
     # the rate of the whole operation is not the worker's

@@ -130,41 +130,32 @@ class Child:
 
 @dataclass
 class Section:
-    """The report of one test, as printed: rates in `unit`, transfers in kB of 1,024 bytes or operations.
+    """The report of one test, as printed: rates in `unit`, transfers in kB of 1,024 bytes or operations."""
 
-    `test` is IOzone's label (``initial writers``), `count` the workers that it names, `children` the sum over them,
-    `parent` the parent's; `workers` are there with ``-C``. `cpu` is wall and CPU time in seconds, and a percentage.
-    """
-
-    test: str
-    count: int
+    test: str  # IOzone's label (``initial writers``)
+    count: int  # the workers that it names
     unit: str
     line: int = 0
     errors: list[str] = field(default_factory=list)
-    children: float | None = None
+    children: float | None = None  # the sum over the workers
     parent: float | None = None
     minimum: float | None = None
     maximum: float | None = None
     average: float | None = None
     min_xfer: float | None = None
-    cpu: tuple[float, float, float] | None = None
+    cpu: tuple[float, float, float] | None = None  # wall and CPU time in seconds, and a percentage
     worker: str | None = None
-    workers: list[Child] = field(default_factory=list)
+    workers: list[Child] = field(default_factory=list)  # with ``-C``
 
 
 @dataclass
 class Run:
-    """One run of IOzone, as printed; sizes in kB of 1,024 bytes.
-
-    `prefix` is what stood in front of its lines with a colon: a host, or a file, as grep prints. `typed` is the command
-    as a person typed it. `blocks` counts those of sections, one for each number of workers. By IOzone's own words
-    records up to `poor_below_kb` were timed badly, and the rows in the lines `quick` ran too quickly. `complaints` are
-    all lines that look like errors, `early_errors` those before the run, `late_errors` those after its last report.
-    """
+    """One run of IOzone, as printed; sizes in kB of 1,024 bytes."""
 
     line: int = 0
-    prefix: str | None = None
-    typed: str | None = None
+    prefix: str | None = None  # what stood in front of its lines with a colon: a host, or a file, as grep prints
+    typed: str | None = None  # the command as a person typed it
+    number: int = 0  # of the file, from 1
     banner: bool = False
     version: str | None = None
     command_line: str | None = None
@@ -175,19 +166,19 @@ class Run:
     processes_max: int | None = None
     file_size_kb: int | None = None
     record_size_kb: int | None = None
-    blocks: int = 0
+    blocks: int = 0  # of sections, one for each number of workers
     complete: bool = False
     interrupted: bool = False
     warning: str | None = None
-    poor_below_kb: int | None = None
+    poor_below_kb: int | None = None  # by IOzone's own words records up to this size were timed badly
     sections: list[Section] = field(default_factory=list)
     header: Header | None = None
     rows: list[Row] = field(default_factory=list)
-    quick: set[int] = field(default_factory=set)
+    quick: set[int] = field(default_factory=set)  # lines of the rows that ran too quickly by IOzone's own words
     excel: ExcelReports = field(default_factory=ExcelReports)
-    complaints: list[str] = field(default_factory=list)
-    early_errors: list[str] = field(default_factory=list)
-    late_errors: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)  # all lines that look like errors
+    early_errors: list[str] = field(default_factory=list)  # those before the run
+    late_errors: list[str] = field(default_factory=list)  # those after its last report
 
     @property
     def host(self) -> str | None:

@@ -37,14 +37,10 @@ class Thread:
 
 @dataclass
 class Report:
-    """One run; what is not printed is None, never 0.
-
-    `prefix` is the host that a tool such as pdsh has written in front of the lines. `iops_line` stands after ``total
-    IOPS``: a count of records until 2019, since then a rate. `parameters` are the names of those that were printed.
-    """
+    """One run; what is not printed is None, never 0."""
 
     line: int | None = None
-    prefix: str | None = None
+    prefix: str | None = None  # the host that a tool such as pdsh has written in front of the lines
     version: str | None = None
     operation: str | None = None
     hosts: tuple[str, ...] = ()
@@ -56,7 +52,7 @@ class Report:
     threads: int | None = None
     files: int | None = None
     records: int | None = None
-    iops_line: int | None = None
+    iops_line: int | None = None  # after ``total IOPS``: a count of records until 2019, since then a rate
     percent_done: float | None = None
     percent_min: float | None = None
     elapsed_s: float | None = None
@@ -69,7 +65,7 @@ class Report:
     rows: list[Thread] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     too_quick: bool = False
-    parameters: set[str] = field(default_factory=set)
+    parameters: set[str] = field(default_factory=set)  # the names of those that were printed
     command_operation: str | None = None
 
     @property
@@ -143,8 +139,7 @@ def json_reports(document: Document) -> Iterator[Report]:
 
 
 def _report(params: dict[str, Any], results: dict[str, Any]) -> Report:
-    distribution = params.get("filesizedistr")
-    hosts = params.get("hostset")
+    distribution, hosts = params.get("filesizedistr"), params.get("hostset")
     report = Report(
         version=word(params.get("version")),
         operation=word(params.get("operation")),
@@ -242,7 +237,6 @@ _COMPLAINT = re.compile(
 )
 _TOO_QUICK = "test must run longer than a millisecond"
 
-
 _PARAMETERS: dict[str, tuple[str, Callable[[str], object]]] = {
     "version": ("version", word),
     "hostsintest": ("hosts", lambda value: tuple(re.findall("'([^']*)'", value))),
@@ -269,17 +263,16 @@ def text_reports(document: Document) -> Iterator[Report]:
     found: list[Report] = []
     errors: list[ParseError] = []
     for host, lines in by_host(document.lines, _MARK).items():
-        ends = document.ends_in_a_line or lines[-1][0] < len(document.lines)
-        found.extend(_runs(document, host, lines, ends, errors))
+        found.extend(_runs(document, host, lines, errors))
     yield from sorted(found, key=lambda report: report.line or 0)
     if errors:
         raise min(errors, key=lambda error: error.line or 0)
 
 
 def _runs(
-    document: Document, host: str | None, lines: list[tuple[int, str]], ends: bool, errors: list[ParseError]
+    document: Document, host: str | None, lines: list[tuple[int, str]], errors: list[ParseError]
 ) -> Iterator[Report]:
-    report = Report(prefix=host)
+    report, ends = Report(prefix=host), document.ends_in_a_line or lines[-1][0] < len(document.lines)
     plain = ((place, line) for place, raw in lines if (line := unwrapped(raw)) and line[0] != '"')
     for place, line in mended(plain, _begins_broken, _goes_on, _is_whole):
         if ends and _begins_broken(line):
