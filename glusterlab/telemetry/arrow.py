@@ -29,8 +29,8 @@ MAX_BYTES = 1 << 20  # a file of more text is not read together with others
 BATCH_BYTES = 8 << 20  # so much text of several files is read at once
 
 _BEGINNING = b"# hostname;interval;timestamp;"
+# restarts, comments of sadc, several tables in one row, binary data: files with these are read alone
 _IRREGULAR = (b"\x00", b"\r", b"LINUX-RESTART", b";COM ", b"[...]", b"\n\n", b"#\n", b"\xef\xbb\xbf")
-"""Restarts, comments of sadc, several tables in one row, binary data: files with these are read alone."""
 
 
 class _Codes(dict[str, int]):

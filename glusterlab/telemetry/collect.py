@@ -14,12 +14,10 @@ from glusterlab.shell import HostCommand, join, quote
 from glusterlab.spec.cluster import Host
 from glusterlab.tools.document import located, read_text
 
+# activities without which a host's telemetry is not complete, and a column by which each is known
 REQUIRED = {"cpu": "%iowait", "load": "ldavg-1", "memory": "kbmemfree"}
-"""Activities without which a host's telemetry is not complete, and a column by which each is known."""
-
+# where systems keep sadc, which is on no PATH: Debian to 12, Debian from 13, Red Hat, others
 SADC_PLACES = ("/usr/lib/sysstat/sadc", "/usr/libexec/sysstat/sadc", "/usr/lib64/sa/sadc", "/usr/lib/sa/sadc")
-"""Where systems keep sadc, which is on no PATH: Debian to 12, Debian from 13, Red Hat, others."""
-
 _SADC = f"""\
 sadc=
 for place in {" ".join(SADC_PLACES)}; do
@@ -114,8 +112,7 @@ def coverage(path: Path) -> Coverage:
     restarts: list[float] = []
     headers: set[str] = set()
     latest: dict[str, float] = {}
-    header, fields, record = None, 0, "\n"
-    text = read_text(path)
+    header, fields, record, text = None, 0, "\n", read_text(path)
     for number, line in enumerate(text.splitlines(), start=1):
         # most lines of a long sample are of the record of the line before
         if not line or (line.startswith(record) and line.count(";") == fields):
@@ -146,8 +143,7 @@ def coverage(path: Path) -> Coverage:
             if time < latest.get(header, time):
                 message = f"expected rows in the order of time, found {time:.0f} after {latest[header]:.0f}"
                 raise ParseError(message, file=path, line=number)
-            latest[header] = time
-            intervals[time] = interval
+            latest[header], intervals[time] = time, interval
             record = ";".join([*words[:3], ""])
     columns = {column for header in headers for column in header.split(";")}
     missing = sorted(activity for activity, mark in REQUIRED.items() if mark not in columns)

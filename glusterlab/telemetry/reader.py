@@ -38,7 +38,6 @@ _MARK = re.compile(_HEADER)
 _PREFIXED = re.compile(rf"(?m)^[ \t]*\[?[A-Za-z0-9][A-Za-z0-9._-]{{0,253}}\]?: +{_HEADER}")
 SCAN_BYTES = 4 << 20  # so much text is searched at a time for a place to divide it
 _LINES = 20_000  # lines with a time among which a header of sar is searched
-
 _NOT_READ = {
     "the XML of sadf -x": re.compile(r"<sysstat"),
     "the SVG of sadf -g": re.compile(r"(?s)<svg.*>Linux \d"),
@@ -77,8 +76,7 @@ def recognise(head: bytes) -> Tool | None:
     >>> recognise(b"12:00:00 CPU %user %idle\n12:00:01 all 1.00 99.00\n")
     'sar'
     """
-    kind = _kind(head[:HEAD_BYTES])
-    if kind in {"sar", "hosts"}:
+    if (kind := _kind(head[:HEAD_BYTES])) in {"sar", "hosts"}:
         return "sar"
     return None if kind is None and _not_read(head) is None else "sadf"
 
@@ -158,17 +156,16 @@ def _read_by_host(chunk: Chunk, averages: bool) -> Iterator[list[Block]]:
         if host is None:
             # what the shell says around them
             continue
-        numbers = [number for number, _ in numbered]
+        places = np.array([number for number, _ in numbered])
         with tempfile.NamedTemporaryFile("w", prefix="glusterlab-", encoding="utf-8") as kept:
             # a last line without its end may be cut off
-            kept.write("\n".join(line for _, line in numbered) + "\n" * (numbers[-1] < len(every)))
+            kept.write("\n".join(line for _, line in numbered) + "\n" * (numbered[-1][0] < len(every)))
             kept.flush()
             try:
                 for batch in TextReader(Chunk(Path(kept.name), "sar"), averages).batches():
-                    places = np.array(numbers)
                     yield [replace(block, host=block.host or host, lines=places[block.lines - 1]) for block in batch]
             except ParseError as error:
-                line = None if error.line is None else numbers[error.line - 1]
+                line = None if error.line is None else numbered[error.line - 1][0]
                 damage = damage or ParseError(error.message, file=chunk.path, line=line)
     if damage is not None:
         raise damage

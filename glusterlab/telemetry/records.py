@@ -20,7 +20,6 @@ from glusterlab.tools.records import Source, TelemetryRecord
 Stream: TypeAlias = IO[bytes]
 
 WINDOW_BYTES = 8 << 20
-
 SLICE_ROWS = 4096  # rows that are printed at once: a byte of text becomes about 40 of JSON
 
 

@@ -34,8 +34,7 @@ class _Group:
     heads: list[bytes] = field(default_factory=list)
     rows: list[bytes] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
-    states: list[tuple[int, State]] = field(default_factory=list)
-    """What holds from a block on: banners change it."""
+    states: list[tuple[int, State]] = field(default_factory=list)  # what holds from a block on: banners change it
 
     def add(self, state: State, head: bytes, rows: bytes, line: int) -> None:
         if not self.states or self.states[-1][1] is not state:

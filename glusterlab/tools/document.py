@@ -374,8 +374,8 @@ def mended(
     yield from held
 
 
-def json_values(text: str) -> Iterator[tuple[int, Any]]:
-    """The JSON objects and lists of objects in a text, at the beginning of a line or after another, with their lines.
+def json_objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The JSON objects in a text, alone or in lists, at the beginning of a line or after another, with their lines.
 
     NaN and Infinity, however they are written, are None. `ParseError` when one is damaged, after those before it.
     """
@@ -386,7 +386,7 @@ def json_values(text: str) -> Iterator[tuple[int, Any]]:
         line, counted = line + text.count("\n", counted, start.end()), start.end()
         with _json_errors(text, line):
             value, position = decoder.raw_decode(text, start.end())
-        yield line, value
+        yield from ((line, one) for one in (value if isinstance(value, list) else [value]) if isinstance(one, dict))
 
 
 @contextmanager

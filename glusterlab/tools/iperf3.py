@@ -16,7 +16,7 @@ from glusterlab.shell import join
 from glusterlab.spec.cell import Cell
 from glusterlab.spec.cluster import Host
 from glusterlab.tools import base
-from glusterlab.tools.document import Document, json_values, number, whole, word
+from glusterlab.tools.document import Document, json_objects, number, whole, word
 from glusterlab.tools.records import (
     Details,
     Operation,
@@ -63,16 +63,8 @@ def _reports(document: Document) -> Iterator[tuple[int, dict[str, Any]]]:
     since = 1
     damage: ParseError | None = None
     try:
-        values = (
-            (at, one)
-            for at, value in json_values(document.text)
-            for one in (value if isinstance(value, list) else [value])
-        )
-        for line, value in values:
-            if not isinstance(value, dict):
-                continue
-            event = value.get("event")
-            if event == "start":
+        for line, value in json_objects(document.text):
+            if (event := value.get("event")) == "start":
                 if stream:
                     yield since, stream
                 stream, since = {}, line

@@ -125,10 +125,8 @@ def _column(title: str) -> _Column:
     return _COLUMNS[title], next((unit for ending, unit in _TEXT_UNITS.items() if title.endswith(ending)), None)
 
 
-def _header(first: str, second: str) -> list[_Column] | None:
-    above, below = (
-        _words(line, {title.split("|")[at] for title in _COLUMNS}) for at, line in enumerate((first, second))
-    )
+def _header(*lines: str) -> list[_Column] | None:
+    above, below = (_words(line, {title.split("|")[at] for title in _COLUMNS}) for at, line in enumerate(lines))
     titles = ["|".join(pair) for pair in zip(above, below, strict=False)]
     # these two come last, so that a name may have blanks
     whole = len(above) == len(below) and set(titles) <= set(_COLUMNS) and titles[-2:] == ["Workload|Name", "Valid|Run"]

@@ -155,11 +155,9 @@ class Streams(Fio):
             raise ParseError("expected the folder of a probe, such as probe-01-12-streams, found none", file=folder)
         results = {name: measurement_of(folder / name, probe) for name, probe in cells.items()}
         loads = {name: load_of(result, cells[name]) for name, result in results.items()}
-        problems = [
-            reason.model_copy(update={"message": f"{name}: {reason.message}"})
-            for name, result in results.items()
-            for reason in result.problems
-        ]
+        problems: list[Reason] = []
+        for name, result in results.items():
+            problems += [one.model_copy(update={"message": f"{name}: {one.message}"}) for one in result.problems]
         problems = problems or list(self._misfits(loads, cell))
         held = [name for name, load in loads.items() if load.holds]
         streams = max((loads[name].streams for name in held), default=0)

@@ -81,11 +81,7 @@ class Fio(base.VolumeTool):
         made = ("--allow_file_create=0",) if self.needs_files(cell.operation) else ("--end_fsync=1",)
         mixed = ("--unified_rw_reporting=1",) if "mixed" in cell.operation else ()
         engine = (f"--ioengine={ENGINE}", f"--volume={job.volume}", f"--brick={job.server}")
-        jobs = [
-            word
-            for number, file in workers
-            for word in (f"--name=w{number:02d}", "--filename=" + file.replace(":", "\\:"))
-        ]
+        jobs = [word for n, file in workers for word in (f"--name=w{n:02d}", "--filename=" + file.replace(":", "\\:"))]
         return (
             *("fio", "--output-format=json+", "--eta=never", "--name=global", f"--rw={MODES[cell.operation]}"),
             *(f"--size={cell.file_size_bytes}", f"--bs={cell.record_size_bytes}", "--fallocate=none"),
@@ -131,12 +127,7 @@ def measurement_of(folder: Path, cell: Cell) -> base.Measurement:
     results.sort(key=lambda result: result[0].worker)
     workers = [worker for worker, _ in results]
     records = [record for _, record in results]
-    bad = [
-        reason.model_copy(update={"host": worker.host})
-        for worker in workers
-        if not worker.valid
-        for reason in worker.reasons
-    ]
+    bad = [reason.model_copy(update={"host": one.host}) for one in workers if not one.valid for reason in one.reasons]
     for name in ("stdout.txt", "stderr.txt") if not bad else ():
         with suppress(ParseError):
             if (said := error_line(read_text(folder / name))) is not None:

@@ -120,9 +120,7 @@ def _as_sum(record: WorkloadRecord, parts: Sequence[tuple[Job, list[WorkloadReco
             reasons.append(incomplete(f"{who}: it did nothing, and the file does not say what it was to do", job.host))
         for part in same:
             verdicts.append(part.valid)
-            reasons += [
-                Reason(code=reason.code, message=f"{who}: {reason.message}", host=job.host) for reason in part.reasons
-            ]
+            reasons += [Reason(code=one.code, message=f"{who}: {one.message}", host=job.host) for one in part.reasons]
     valid = False if False in verdicts else None if None in verdicts else True
     return replace(record, valid=valid, reasons=tuple(dict.fromkeys(reasons))[:_MAX_FINDINGS])
 
@@ -131,25 +129,22 @@ def _record(
     job: Job, label: str, values: dict[str, Any], numbers: Measured, faults: list[Reason], doubts: list[str]
 ) -> WorkloadRecord:
     options = job.options
-    submission, completion, total = (latency(values, kind) for kind in ("slat", "clat", "lat"))
-    seconds = completion[0] if "mean" in completion[0] else total[0]
-    percentiles = completion[1] or total[1]
+    kinds = {"submission": "slat", "completion": "clat", "total": "lat"}
+    latencies = {name: latency(values, kind) for name, kind in kinds.items()}
+    completion, total = latencies["completion"], latencies["total"]
+    seconds, percentiles = completion[0] if "mean" in completion[0] else total[0], completion[1] or total[1]
     on_files = options.file_operation is not None
     in_parts = label == "mixed" and any(other != "mixed" for other, _, _ in job.directions)
     details: Details = {
         "io_bytes": None if numbers.bytes is None else int(numbers.bytes),
         "total_ios": None if numbers.ios is None else int(numbers.ios),
-        "short_ios": whole(values.get("short_ios")),
-        "drop_ios": whole(values.get("drop_ios")),
-        "submission_latency_mean_s": submission[0].get("mean"),
-        "completion_latency_mean_s": completion[0].get("mean"),
-        "total_latency_mean_s": total[0].get("mean"),
+        **{name: whole(values.get(name)) for name in ("short_ios", "drop_ios")},
+        **{f"{name}_latency_mean_s": times[0].get("mean") for name, times in latencies.items()},
         **{f"latency_{name}_s": seconds.get(name) for name in ("stddev", "min", "max")},
         "latency_percentiles_s": {f"{share:g}": value for share, value in percentiles.items()} or None,
         "throughput_samples_mean_bytes_per_s": (measured(values.get("bw_mean")) or 0) * 1024 or None,
         "throughput_samples_stddev_bytes_per_s": (measured(values.get("bw_dev")) or 0) * 1024 or None,
-        "numjobs": options.integer("numjobs"),
-        "iodepth": options.integer("iodepth"),
+        **{name: options.integer(name) for name in ("numjobs", "iodepth")},
         "ioengine": options.text("ioengine"),
         "runtime_limit_s": options.runtime_s,
         "ramp_s": options.ramp_s,

@@ -27,11 +27,7 @@ OPTIONS = {
     **dict.fromkeys(("-B", "-D", "-G", "-I", "-K", "-o", "-p", "-+D", "-+k", "-+l", "-+L", "-+r", "-+z")),
     **dict.fromkeys(("-H", "-j", "-J", "-k", "-+C", "-+p", "-+S", "-+w", "-+y"), "[0-9]+"),
 }
-PROGRAMS = (
-    base.Program(
-        "iozone", "iozone3", ("-v",), "3.489", roles=frozenset({"client"}), baseline_roles=frozenset({"server"})
-    ),
-)
+PROGRAMS = (base.Program("iozone", "iozone3", ("-v",), "3.489", frozenset({"client"}), frozenset({"server"})),)
 
 
 class Iozone(base.VolumeTool):
@@ -137,7 +133,6 @@ IOZONE = Iozone(
 
 
 FOLDER = "glusterlab-baseline"  # name of the suite's directory in every brick root
-
 _SUFFIX = ".txt"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from glusterlab.errors import ParseError
-from glusterlab.tools.document import Document, by_host, json_values, located, mended, number, unwrapped, whole, word
+from glusterlab.tools.document import Document, by_host, json_objects, located, mended, number, unwrapped, whole, word
 
 NEVER_S = 1e8  # what smallfile prints as the elapsed time of a thread that never completed
 KB = 1024
@@ -128,14 +128,13 @@ def json_reports(document: Document) -> Iterator[Report]:
     """
     if '"params"' not in document.text:
         return
-    for line, value in json_values(document.text):
-        for inner in value if isinstance(value, list) else [value]:
-            params, results = (inner.get(name) for name in ("params", "results")) if isinstance(inner, dict) else (0, 0)
-            if isinstance(params, dict) and isinstance(results, dict) and "operation" in params:
-                with located(document.path, line):
-                    report = _report(_plain(params), _plain(results))
-                report.line = line
-                yield report
+    for line, value in json_objects(document.text):
+        params, results = value.get("params"), value.get("results")
+        if isinstance(params, dict) and isinstance(results, dict) and "operation" in params:
+            with located(document.path, line):
+                report = _report(_plain(params), _plain(results))
+            report.line = line
+            yield report
 
 
 def _report(params: dict[str, Any], results: dict[str, Any]) -> Report:
