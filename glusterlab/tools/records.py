@@ -82,7 +82,6 @@ class Record:
         return {"kind": self.kind, **found, "details": details}
 
     def to_json(self) -> str:
-        """The record as one line of JSON."""
         return json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False)
 
 

@@ -30,6 +30,11 @@ OPTIONS = {
 PROGRAMS = (base.Program("iozone", "iozone3", ("-v",), "3.489", frozenset({"client"}), frozenset({"server"})),)
 
 
+def _sizes(cell: Cell) -> tuple[str, ...]:
+    record = cell.record_size_bytes or 0
+    return "-s", f"{cell.file_size_bytes // IOZONE_KB}k", "-r", f"{record // IOZONE_KB}k"
+
+
 class Iozone(base.VolumeTool):
     """IOzone's cluster mode over all clients, also for a single worker."""
 
@@ -57,15 +62,11 @@ class Iozone(base.VolumeTool):
         return job.made_or_checked(self._files(job), self.needs_files(job.cell.operation))
 
     def command(self, job: base.Job) -> base.HostCommand:
-        """The guide's flags (appendix A) and ``-C``, which prints a line per worker.
-
-        But for ``-+z``, which makes IOzone write a histogram into the volume under test at the end.
-        """
+        """The guide's flags (appendix A) and ``-C``, which prints a line per worker."""
         cell = job.cell
-        record = cell.record_size_bytes or 0
         argv = (
-            *("iozone", "-+m", self._client_file(job), "-t", str(cell.workers)),
-            *("-s", f"{cell.file_size_bytes // IOZONE_KB}k", "-r", f"{record // IOZONE_KB}k"),
+            *("iozone", "-+m", self._client_file(job), "-t", str(cell.workers), *_sizes(cell)),
+            # but for -+z, which makes IOzone write a histogram into the volume under test at the end
             *("-c", "-e", "-w", "-+n", "-C", "-i", _NUMBERS[cell.operation], *cell.options),
         )
         # the driver's own working directory must not be on the volume under test
@@ -165,15 +166,12 @@ class IozoneLocal(base.HostTool):
         return f"{job.work_dir}/run-{self.name}"
 
     def rounds(self, job: base.LocalJob) -> list[list[base.LocalStep]]:
-        """One round, the guide's flags, and ``-C``, which prints a line per worker.
-
-        ``-x`` turns stonewalling off: the first worker whose file is in the page cache would stop the others before
-        they have begun, and each disk is to be measured by itself.
-        """
+        """One round, the guide's flags, and ``-C``, which prints a line per worker."""
         cell, files = job.cell, self._files(job)
         argv = (
-            *("iozone", "-t", str(len(files))),
-            *("-s", f"{cell.file_size_bytes // IOZONE_KB}k", "-r", f"{(cell.record_size_bytes or 0) // IOZONE_KB}k"),
+            *("iozone", "-t", str(len(files)), *_sizes(cell)),
+            # -x: the first worker whose file is in the page cache would stop the others before they have begun, and
+            # each disk is to be measured by itself
             *("-c", "-e", "-w", "-+n", "-C", "-x", "-i", _NUMBERS[cell.operation], *cell.options, "-F", *files),
         )
         text = f"cd {quote(self._work_dir(job))} && exec {join(argv)}"

@@ -200,5 +200,4 @@ class Run:
         return parse_options(self.command or "")
 
     def has_flag(self, flag: str) -> bool:
-        """Whether the command line has an option, such as ``C`` or ``+n``."""
         return flag in self.options.flags

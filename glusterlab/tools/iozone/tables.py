@@ -15,16 +15,13 @@ from glusterlab.tools.records import Operation
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: `word` is its name, `label` has that of the line above, too (random, bkwd, record, stride).
-
-    `test` is the number for ``-i``; `again` its second pass, which ``-+n`` leaves out.
-    """
+    """A column of a table."""
 
     word: str
     operation: Operation
-    label: str
-    test: int
-    again: bool = False
+    label: str  # with the word of the line above, too (random, bkwd, record, stride)
+    test: int  # the number for ``-i``
+    again: bool = False  # the second pass of the test, which ``-+n`` leaves out
 
 
 def _twice(first: str, second: str, operation: Operation, again: Operation, test: int) -> tuple[Column, Column]:
@@ -66,42 +63,33 @@ _MAX_DIGITS = 10
 _BLANK = 2
 _SLACK = 2
 _LEAST_DIGITS = 3
+# columns that end one digit after their names in some releases: read, random read and three of the last
 _LATE = frozenset({2, 4, 13, 14, 15})
-"""Columns that end one digit after their names in some releases: read, random read and three of the last."""
 
 
 @dataclass(frozen=True)
 class Header:
-    """The names of `width` columns: where they `end`, from the end of ``reclen``; empty when its blanks were lost.
-
-    `gap` is from the end of ``kB`` to that of ``reclen``.
-    """
+    """The names of `width` columns: where they `end`, from the end of ``reclen``; empty when its blanks were lost."""
 
     ends: tuple[int, ...]
-    gap: int
+    gap: int  # from the end of ``kB`` to that of ``reclen``
     width: int
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: sizes in kB of 1,024 bytes, and the values by the number of their column.
-
-    `exact`: the last value ends where it must, so no digit is missing. `last_line` differs where the row was broken.
-    """
+    """A row of a table: sizes in kB of 1,024 bytes, and the values by the number of their column."""
 
     line: int
     file_kb: int
     record_kb: int
     values: dict[int, int]
-    exact: bool
-    last_line: int = 0
+    exact: bool  # the last value ends where it must, so no digit is missing
+    last_line: int = 0  # another where the row was broken
 
 
 class Value(NamedTuple):
-    """A value of an Excel report, in `unit` where that is stated; sizes in kB of 1,024 bytes.
-
-    In throughput mode it is a sum over all workers, for the count at this `place` of `places`.
-    """
+    """A value of an Excel report, in `unit` where that is stated; sizes in kB of 1,024 bytes."""
 
     line: int
     label: str
@@ -110,7 +98,7 @@ class Value(NamedTuple):
     file_kb: int | None
     record_kb: int | None
     unit: str | None = None
-    place: int = 0
+    place: int = 0  # of the count of workers in `places` of them, in throughput mode, whose values are sums over all
     places: int = 0
 
 
@@ -159,13 +147,12 @@ def read_row(header: Header, line: str, lines: tuple[int, int], requested: tuple
 
 def places_of(header: Header, line: str) -> list[int] | None:
     """The columns under whose names the values of a row end, None where one ends under none."""
-    words = list(_WORD.finditer(line))
-    base = words[1].end()
-    if not header.ends or base - words[0].end() != header.gap:
+    ends = [word.end() for word in _WORD.finditer(line)]
+    if not header.ends or ends[1] - ends[0] != header.gap:
         return None
     places: list[int] = []
     place = 0
-    for end in (word.end() - base for word in words[2:]):
+    for end in (end - ends[1] for end in ends[2:]):
         while place < header.width and header.ends[place] + _SLACK < end:
             place += 1
         if place == header.width or abs(header.ends[place] - end) > _SLACK:

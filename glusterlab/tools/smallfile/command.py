@@ -64,10 +64,7 @@ class Smallfile(base.VolumeTool):
         return hosts, job.cell.workers // len(hosts)
 
     def prepare(self, job: base.Job) -> list[base.HostCommand]:
-        """Before a create directories are made, for which smallfile has little time; before a read files are counted.
-
-        Looking at them one by one would cost as much as the read. smallfile itself fails at a short file.
-        """
+        """Before a create directories are made, for which smallfile has little time; files are counted before a read."""
         hosts, threads = self._spread(job)
         cell = job.cell
         folder, name = job.dataset_dir.rsplit("/", 1)
@@ -79,6 +76,7 @@ class Smallfile(base.VolumeTool):
             script += [job.emptied, join(("mkdir", "-p", job.dataset_dir))]
             script.append(_make_directories(job.dataset_dir, hosts, threads, cell.files_per_worker))
         else:
+            # to look at them one by one would cost as much as the read; smallfile itself fails at a short file
             wanted = threads * cell.files_per_worker
             for host in hosts:
                 folder = f"{job.dataset_dir}/file_srcdir/{host}"
@@ -94,8 +92,7 @@ class Smallfile(base.VolumeTool):
     def command(self, job: base.Job) -> base.HostCommand:
         """The guide's flags (appendix A), ``--output-json``, and a patient starting gate."""
         hosts, threads = self._spread(job)
-        cell = job.cell
-        record = cell.record_size_bytes
+        cell, record = job.cell, job.cell.record_size_bytes
         # smallfile removes this directory itself, so it must hold nothing else
         sync_dir = f"{job.dataset_dir if job.shared_dir is None else job.shared_dir}/{_SYNC}"
         argv = (
