@@ -19,7 +19,7 @@ from glusterlab.telemetry.sar import TextReader
 from glusterlab.telemetry.sar_lines import LineReader
 from glusterlab.telemetry.sysstat import header_of
 from glusterlab.telemetry.windows import check_text, is_plain, windows
-from glusterlab.tools.document import HEAD_BYTES, Document, by_host, decode, read_head, split_lines
+from glusterlab.tools.document import HEAD_BYTES, Document, by_host, decode, read_start, split_lines
 
 _CSV = re.compile(r"(?m)^#? ?hostname;interval;timestamp;")
 _CSV_ROW = re.compile(r"(?m)^[^;\n]{1,255};-?\d{1,9};(?:\d{9,10}|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^;\n]{0,6});")
@@ -87,7 +87,7 @@ def chunks(path: Path, chunk_bytes: int = CHUNK_BYTES) -> list[Chunk]:
     Big plain text of several reports of sar is divided at banners into parts of at least `chunk_bytes`; other files are
     one chunk, which is read as a stream. `ParseError` when the file cannot be read, or neither sar nor sadf wrote it.
     """
-    head = read_head(path)
+    head = read_start(path)
     # UTF-16 has a NUL in every other byte
     if not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         check_text(head, path)

@@ -26,7 +26,8 @@ Direction = Literal["write", "read", "mixed", "none"]  # which way bytes of file
 MeasuredPart = Literal["onset", "end", "busiest"]
 """The measured part of a command begins where the traffic does, ends with the command, or has the most traffic."""
 
-# ssh takes its options before and after the host (@); the command (=) begins with the first word after those.
+# ssh takes its options before and after the host (@); the command (=) begins with the first word after those. What is
+# started so has the mark of this run, and is known as the suite's even when the driver has ended.
 _SSH_WRAPPER = """\
 #!/bin/sh
 left=$# host=
@@ -119,13 +120,6 @@ class Job:
     def ssh_wrapper(self) -> str:
         """An ``ssh`` with this job's options, for tools that call ssh themselves."""
         return f"{self.tool_dir}/bin/ssh"
-
-    def ssh_wrapper_text(self) -> str:
-        """The script that `ssh_wrapper` is; what it starts has the mark of this run, also when the driver has ended."""
-        # ssh keeps the first value of an option: smallfile would turn the check of host keys off
-        shared = ("-o", "ControlMaster=auto", "-o", f"ControlPath={self.tool_dir}/ssh-%C")
-        options = " ".join(quote(option) for option in (*self.ssh_options, *shared))
-        return _SSH_WRAPPER.replace("OPTIONS", options)
 
     def over_open_connections(self, command: str, *, always: bool = False) -> str:
         """A script that runs a quoted command while `ssh_wrapper` has a connection open to every client."""
@@ -412,7 +406,10 @@ class VolumeTool(RunnableTool):
 
     def uploads(self, job: Job) -> dict[str, str]:
         """Files for the driver: remote path and text. They are written first, their directories are made as needed."""
-        return {job.ssh_wrapper: job.ssh_wrapper_text()}
+        # ssh keeps the first value of an option: smallfile would turn the check of host keys off
+        shared = ("-o", "ControlMaster=auto", "-o", f"ControlPath={job.tool_dir}/ssh-%C")
+        options = " ".join(quote(option) for option in (*job.ssh_options, *shared))
+        return {job.ssh_wrapper: _SSH_WRAPPER.replace("OPTIONS", options)}
 
     def prepare(self, job: Job) -> list[HostCommand]:
         """Untimed, one after the other, after `uploads`, before caches are dropped.

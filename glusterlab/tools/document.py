@@ -60,16 +60,14 @@ _MAX_JOINED = 300  # but a command line: the whole of it is looked at again with
 _LONE_SURROGATE = re.compile(  # escapes in JSON that stand for no character, and cannot be written again
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
-
-
 _PACKED: dict[bytes, Callable[[IO[bytes]], Any]] = {  # what unpacks a file, by what it begins with
     b"\xfd7zXZ\x00": lambda plain: _Xz(plain),
     b"\x1f\x8b": lambda plain: gzip.GzipFile(fileobj=plain),
     b"BZh": bz2.BZ2File,
 }
 
+# what reading a packed file raises when it is damaged or cut off; bzip2's OSError has no errno
 PACKED_ERRORS = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
-"""What reading a packed file raises when it is damaged or cut off; bzip2's OSError has no errno."""
 
 
 def open_binary(path: Path) -> IO[bytes]:
@@ -103,8 +101,7 @@ class _Unpacked(RawIOBase):
         found: int = self._stream.readinto(buffer)
         self._left -= found
         if self._left < 0:
-            most = most_unpacked(self._size)
-            message = f"expected {self._size:,} packed bytes to hold at most {most:,}, found more"
+            message = f"expected {self._size:,} packed bytes to hold at most {most_unpacked(self._size):,}, found more"
             raise ParseError(f"{message}: restore it from a copy, or unpack it by hand if it is right", file=self._path)
         return found
 
@@ -137,7 +134,8 @@ class _Xz:
                 return len(unpacked)
 
 
-def _read(path: Path, size: int) -> bytes:
+def read_start(path: Path, size: int = HEAD_BYTES) -> bytes:
+    """The first bytes of a raw file, unpacked; `ParseError` when it cannot be read, or is damaged there."""
     with open_binary(path) as stream:
         try:
             return stream.read(size)
@@ -147,14 +145,9 @@ def _read(path: Path, size: int) -> bytes:
             raise ParseError(f"cannot be read: {error.strerror or error}", file=path) from error
 
 
-def read_head(path: Path) -> bytes:
-    """The first `HEAD_BYTES` of a raw file, unpacked; `ParseError` when it cannot be read, or is damaged there."""
-    return _read(path, HEAD_BYTES)
-
-
 def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
     """The bytes of a raw file, unpacked; `ParseError` when it cannot be read, is damaged, or has more than `limit`."""
-    data = _read(path, limit + 1)
+    data = read_start(path, limit + 1)
     if len(data) > limit:
         raise ParseError(f"expected at most {limit:,} bytes, found more", file=path)
     return data
@@ -203,8 +196,7 @@ class Document:
         """Return this document; raise `ParseError` when it is empty or binary, and so no text."""
         if not self.data.strip():
             raise self.error("expected the output of a tool, found an empty file")
-        what = next((what for magic, what in _BINARY.items() if self.data.startswith(magic)), None)
-        if what is not None:
+        if what := next((what for magic, what in _BINARY.items() if self.data.startswith(magic)), None):
             raise self.error(f"expected text, found {what}", 1)
         if (place := _TEXT_CONTROLS.search(self.text)) is not None:
             raise self.error(f"expected text, found binary data: {place[0]!r}", self.line_of(place.start()))

@@ -206,22 +206,19 @@ def _own_faults(
     record: WorkloadRecord, numbers: Measured, ordered: list[float], percentiles: dict[float, float]
 ) -> Iterator[Reason]:
     """What shows that a direction did not do what its rate is of; `ordered`: minimum, mean and maximum latency."""
-    short, dropped = (record.details.get(name, 0) for name in ("short_ios", "drop_ios"))
-    ios, done, size = numbers.ios or 0, numbers.bytes or 0, record.record_size_bytes
+    details, ios, done, size = record.details, numbers.ios or 0, numbers.bytes or 0, record.record_size_bytes
+    short, dropped = (details.get(name, 0) for name in ("short_ios", "drop_ios"))
+    # I/Os that have begun in a ramp and ended in the measured part: fio counts their bytes and not them
+    in_ramp = int(details.get("iodepth") or 1) * int(details.get("numjobs") or 1) if details.get("ramp_s") else 0
     if short + dropped > _MAX_SHORT * ios:
         yield incomplete(f"of {ios:.0f} I/Os {short} were short and {dropped} dropped")
-    elif size and ios and done and abs(ios * size - done) > 0.01 * done + 1024 + size * (1 + _in_ramp(record.details)):
+    elif size and ios and done and abs(ios * size - done) > 0.01 * done + 1024 + size * (1 + in_ramp):
         yield incomplete(f"{ios:.0f} I/Os of {size} bytes are not {done:.0f} bytes")
     by_share = [percentiles[share] for share in sorted(percentiles)]
     if ordered != sorted(ordered) or by_share != sorted(by_share):
         yield incomplete("the minimum, mean, maximum and percentiles of latency are not in their order")
     elif len(ordered) == 3 and by_share and by_share[-1] > _BUCKET * ordered[-1]:
         yield incomplete(f"expected percentiles of at most the maximum, {ordered[-1]:g} s, found {by_share[-1]:g} s")
-
-
-def _in_ramp(details: Details) -> int:
-    """I/Os that may have begun in a ramp and ended in the measured part: fio counts their bytes and not them."""
-    return int(details.get("iodepth") or 1) * int(details.get("numjobs") or 1) if details.get("ramp_s") else 0
 
 
 def _ended_early(job: Job) -> str | None:

@@ -64,7 +64,7 @@ class Smallfile(base.VolumeTool):
         return hosts, job.cell.workers // len(hosts)
 
     def prepare(self, job: base.Job) -> list[base.HostCommand]:
-        """Before a create directories are made, for which smallfile has little time; files are counted before a read."""
+        """Before a create make directories, for which smallfile has little time; before a read count the files."""
         hosts, threads = self._spread(job)
         cell = job.cell
         folder, name = job.dataset_dir.rsplit("/", 1)
