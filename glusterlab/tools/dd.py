@@ -68,7 +68,7 @@ def commands(line: str) -> list[Command]:
 
 def _command(operands: str, looped: bool) -> Command:
     values = {name: value.strip("\"'") for name, value in _OPERAND.findall(operands)}
-    both = size_of(values.get("bs"))
+    sizes = ("bs", "bs") if "bs" in values else ("ibs", "obs")
     flags = tuple(f"{name}={values[name]}" for name in ("conv", "iflag", "oflag") if name in values)
     words = {word for flag in flags for word in flag.partition("=")[2].split(",")}
     converts = not words.isdisjoint({"sync", "block", "unblock", "sparse"}) or "cbs" in values
@@ -76,8 +76,8 @@ def _command(operands: str, looped: bool) -> Command:
         text=f"dd{operands}"[:200],
         source=values.get("if"),
         target=values.get("of"),
-        input_size=both if "bs" in values else size_of(values.get("ibs")),
-        output_size=both if "bs" in values else size_of(values.get("obs")),
+        input_size=size_of(values.get(sizes[0])),
+        output_size=size_of(values.get(sizes[1])),
         count=None if "count_bytes" in words else size_of(values.get("count")),
         flags=flags,
         converts=converts or ("bs" not in values and ("ibs" in values or "obs" in values)),
@@ -146,8 +146,7 @@ class _Reader:
         self.progress: list[Copy] = []
         self.open: Copy | None = None
         self.queue: list[Command] = []
-        self.used = False
-        self.break_seen = False
+        self.used = self.break_seen = False
         self.damage: list[tuple[int, str]] = []
 
     def line(self, place: int, line: str, following: str) -> None:
@@ -217,7 +216,7 @@ class _Reader:
 
     def _end(self) -> None:
         """No more lines belong to the open run, or to lines of bytes alone."""
-        ended = list(self.loose)
+        ended = self.loose
         if self.open is not None:
             # lines of bytes before the records are what dd printed while it ran, unless it did less afterwards
             ended = [*(one for one in self.progress if not _is_before(one, self.open, True)), self.open, *ended]
@@ -239,10 +238,7 @@ class _Reader:
         copy, waiting = self.open, self.loose
         place, text = lines[-1]
         whole = [one.line for one in (*self.done, *waiting)] + [place if copy is not None and copy.bytes else 0]
-        if copy is not None and (
-            (copy.written is None and copy.read is not None)
-            or (copy.bytes is None and copy.written is not None and not ends)
-        ):
+        if copy is not None and (copy.read if copy.written is None else copy.bytes is None and not ends):
             self.open = None
             self.damage.append((place, "expected all of dd's lines of records and bytes, found the end of the file"))
             return
@@ -358,9 +354,9 @@ def _file_size(copy: Copy) -> int | None:
     command = copy.command
     if command is None or command.placed or command.operation == "copy":
         return None
-    if command.generated and command.count is not None:
-        return None if command.input_size is None else command.count * command.input_size
-    return None if command.count is not None else (copy.bytes or None)
+    if command.count is None:
+        return copy.bytes or None
+    return command.count * command.input_size if command.generated and command.input_size is not None else None
 
 
 def _faults(copy: Copy) -> Iterator[Reason]:
@@ -379,22 +375,20 @@ def _faults(copy: Copy) -> Iterator[Reason]:
     full, partial = copy.written or (0, 0)
     if copy.bytes and full and not partial and copy.bytes % full and not (command is not None and command.converts):
         yield incomplete(f"{copy.bytes} bytes are not {full} records of one size")
-    if copy.bytes and copy.seconds and not _fits_its_rate(copy.bytes, copy.seconds, copy):
+    if copy.bytes and copy.seconds and not _fits_its_rate(copy.bytes / copy.seconds, copy.seconds, copy):
         yield incomplete(f"{copy.bytes} bytes in {copy.time} s are not {copy.rate}")
 
 
-def _fits_its_rate(done: int, seconds: float, copy: Copy) -> bool:
+def _fits_its_rate(rate: float, seconds: float, copy: Copy) -> bool:
     """Whether bytes by seconds is the printed rate, in powers of 1,000 or 1,024, as far as both are rounded."""
     match = _PRINTED.match(copy.rate or "")
-    value = None if match is None else number(match[1])
-    if match is None or value is None or copy.time is None:
+    if match is None or (value := number(match[1])) is None or copy.time is None:
         return False
     power = " KMGTPE".index(match[2].upper() or " ")
     # few decimals are not rounded ones: GNU drops zeros at the end
     rounding = _last_place(copy.time) / seconds if _last_place(copy.time) < 0.01 else 1e-3
-    slack = 1.5 * _last_place(match[1])
-    units = (1000.0**power, 1024.0**power)
-    return any(abs(done / seconds - value * unit) <= slack * unit + rounding * (done / seconds) for unit in units)
+    slack, units = 1.5 * _last_place(match[1]), (1000.0**power, 1024.0**power)
+    return any(abs(rate - value * unit) <= slack * unit + rounding * rate for unit in units)
 
 
 def _last_place(text: str) -> float:

@@ -22,6 +22,7 @@ from dataclasses import replace
 from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from glusterlab.errors import ParseError
 from glusterlab.shell import join, quote
@@ -234,4 +235,66 @@ FIO = Fio(
     keyed_by=(),
     takes_runtime=True,
     takes_gfapi=True,
+)
+
+
+_RAMP = 0.25  # of the time, before it: until caches that writes end in are full, and a queue is
+
+
+class FioLocal(base.HostTool):
+    """fio on the first brick's device of as many servers as there are workers, beyond their file systems.
+
+    Only disks of a testbed that have heads have room there: a device that its file system fills is refused.
+    """
+
+    def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:  # noqa: ARG002
+        return (1 + _RAMP) * (cell.runtime_s or 0.0)
+
+    def rounds(self, job: base.LocalJob) -> list[list[base.LocalStep]]:
+        """One round: a command per server, each with places of its own."""
+        commands = [
+            base.HostCommand(server.name, script=self._script(job, server.name, number), deadline_s=job.deadline_s)
+            for number, server in enumerate(job.servers[: job.cell.workers], start=1)
+        ]
+        return [[base.LocalStep(command, f"fio-{command.host}.json") for command in commands]]
+
+    def _script(self, job: base.LocalJob, server: str, number: int) -> str:
+        cell, root = job.cell, quote(job.bricks[0])
+        writes = self.by_operation[cell.operation].direction == "write"
+        runtime = cell.runtime_s or 0.0
+        argv = (
+            *("fio", "--output-format=json+", "--eta=never", f"--name=w{number:02d}", f"--rw={MODES[cell.operation]}"),
+            *(f"--bs={cell.record_size_bytes}", "--direct=1", "--ioengine=libaio", "--norandommap=1"),
+            # small seeds in a row make sequences that resemble each other
+            *(f"--randseed={crc32(server.encode())}", "--time_based=1", f"--runtime={round(runtime * 1000)}ms"),
+            *(f"--ramp_time={round(_RAMP * runtime * 1000)}ms", *(("--allow_mounted_write=1",) if writes else ())),
+            *cell.options,
+        )
+        return (
+            f"device=$(findmnt --noheadings --output SOURCE --mountpoint {root}) || "
+            f"{{ echo {root} is not mounted >&2; exit 1; }}\n"
+            # the log of XFS is not among its blocks
+            f"begin=$((2 * $(stat -f -c '%b * %S' {root})))\n"
+            '[ "$(blockdev --getsize64 "$device")" -gt $((2 * begin)) ] || '
+            '{ echo "$device has no room beyond its file system" >&2; exit 1; }\n'
+            f'exec {join(argv)} "--filename=$device" "--offset=$begin"'
+        )
+
+    def parse(self, folder: Path, cell: Cell) -> base.Measurement:
+        return measurement_of(folder, cell)
+
+
+FIO_LOCAL = FioLocal(
+    name="fio-local",
+    of_requests=True,
+    operations=(
+        base.Operation("write", "write"),
+        base.Operation("read", "read"),
+        base.Operation("random-write", "write", random=True, metric="operations_per_s"),
+        base.Operation("random-read", "read", random=True, metric="operations_per_s"),
+    ),
+    options={"--iodepth": "[0-9]+", "--sync": "dsync"},
+    # of servers it is not asked for: those of a testbed, which alone have such disks, bring it
+    programs=(base.Program("fio", "fio", ("--version",), "fio-3.33", required=False),),
+    processes={"fio": "fio"},
 )

@@ -366,8 +366,7 @@ def _jobs(document: Document, report: Report, run: int, interim: bool) -> Iterat
     parts: list[int | None] = []
     alike = Counter(_names(entry, "hostname", "port", "jobname", "groupid") for entry in listed)
     # an error that a job has may be what the line is of
-    has_errors = any(whole(code) for entry in listed for code in _each(entry.get("error")))
-    said = None if has_errors else report.error
+    said = None if any(whole(code) for entry in listed for code in _each(entry.get("error"))) else report.error
     for entry in listed:
         own = entry.get("job options")
         values = by_client.get(_names(entry, "hostname", "port"), common) | as_options(own)

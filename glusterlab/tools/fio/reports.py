@@ -181,9 +181,8 @@ def _outermost(spans: Iterator[_Span]) -> list[_Span]:
 def _decode(piece: _Piece, span: _Span) -> tuple[dict[str, Any] | None, ParseError | None]:
     """The data of a report and what is wrong with it; of a damaged one the part before the damage, when it has jobs."""
     end = len(piece.text) if span.end is None else span.end
-    text = piece.text[span.start : end]
     try:
-        return _lenient_json(text), None
+        return _lenient_json(piece.text[span.start : end]), None
     except ParseError as error:
         damage = error
     limit, what = end, damage.message

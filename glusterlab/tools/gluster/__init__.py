@@ -158,9 +158,7 @@ def _opened(part: Report | None, line: int, text: str, volume: str | None) -> Re
     in_details = isinstance(part, StatusText) and not part.has_rows and label == "Brick"
     if not isinstance(part, ProfileText) and not in_details and ProfileText.starts(text):
         return ProfileText(volume)
-    if not isinstance(part, StatusText) and StatusText.starts(text):
-        return StatusText(volume)
-    return None
+    return StatusText(volume) if not isinstance(part, StatusText) and StatusText.starts(text) else None
 
 
 def _closed(

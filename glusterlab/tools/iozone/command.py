@@ -31,8 +31,7 @@ PROGRAMS = (base.Program("iozone", "iozone3", ("-v",), "3.489", frozenset({"clie
 
 
 def _sizes(cell: Cell) -> tuple[str, ...]:
-    record = cell.record_size_bytes or 0
-    return "-s", f"{cell.file_size_bytes // IOZONE_KB}k", "-r", f"{record // IOZONE_KB}k"
+    return "-s", f"{cell.file_size_bytes // IOZONE_KB}k", "-r", f"{(cell.record_size_bytes or 0) // IOZONE_KB}k"
 
 
 class Iozone(base.VolumeTool):
@@ -209,8 +208,7 @@ def _of_server(path: Path, cell: Cell) -> base.Measurement:
     words = str(record.details["command_line"]).split()
     files = words[words.index("-F") + 1 :] if "-F" in words else []
     places = [f"{host}:{file.rpartition(f'/{FOLDER}/')[0]}" for file in files] or [host] * len(workers)
-    own = cell.model_copy(update={"workers": record.workers})
-    found = base.held_against(own, record, placed(workers, places))
+    found = base.held_against(cell.model_copy(update={"workers": record.workers}), record, placed(workers, places))
     problems = [problem.model_copy(update={"host": host}) for problem in found.problems]
     # it reports success on a full file system, too
     texts = [read_text(file) for file in (path, path.with_name(f"{path.name}.stderr")) if file.exists()]

@@ -146,9 +146,8 @@ def _missing_row(run: Run) -> str | None:
         return None
     options = run.options
     last, width = run.rows[-1], run.header.width if run.header is not None else 0
-    places = [place for place in options.columns or range(len(COLUMNS)) if place < width]
-    for place in places:
-        if place not in last.values:
+    for place in options.columns or range(len(COLUMNS)):
+        if place < width and place not in last.values:
             return f"a value for {COLUMNS[place].label} in the row of {last.file_kb} and {last.record_kb} kB"
     sizes = options.last_row_kb()
     if sizes not in {(row.file_kb, row.record_kb) for row in run.rows}:

@@ -137,9 +137,7 @@ def _is_rest_of_row(header: Header, row: str, line: str, requested: tuple[int, .
         return False
     if len(numbers) == 1 or "." in line or int(numbers[1][:30]) > int(numbers[0][:30]):
         return True
-    if len(numbers) - 2 == have or places_of(header, line):
-        return False
-    return have + len(numbers) <= header.width
+    return len(numbers) - 2 != have and not places_of(header, line) and have + len(numbers) <= header.width
 
 
 def _is_broken(body: str) -> bool:

@@ -5,6 +5,7 @@ bytes. It ends with exit code 0 and, in JSON, the status ``Success`` when too fe
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from math import fsum, isclose
 
@@ -12,7 +13,6 @@ from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
 from glusterlab.tools.document import Document
 from glusterlab.tools.records import (
-    Details,
     Operation,
     Record,
     WorkloadRecord,
@@ -31,11 +31,8 @@ _NAMES: tuple[Operation, ...] = (
     *("rmdir", "stat", "chmod", "setxattr", "getxattr", "swift-get", "swift-put", "readdir", "ls-l", "await-create"),
 )
 OPERATIONS: dict[str, Operation] = {**{name: name for name in _NAMES}, "truncate-overwrite": "overwrite"}
-"""smallfile's names of operations, and the suite's."""
-
+# those that read or write records
 DATA_OPERATIONS = frozenset({"create", "append", "overwrite", "truncate-overwrite", "read", "swift-get", "swift-put"})
-"""Those that read or write records."""
-
 MIN_PERCENT_DONE = 70.0  # smallfile's own threshold: below it, too few files were done before the first thread finished
 
 _TOLERANCE = 1e-4
@@ -63,9 +60,9 @@ def read(document: Document) -> Iterator[Record]:
         except ParseError as error:
             errors.append(error)
         printed = {_identity(report) for report in found}
-    runs: dict[str | None, int] = {}
+    runs: Counter[str | None] = Counter()
     for report in sorted(found, key=lambda report: report.line or 0):
-        runs[report.prefix] = runs.get(report.prefix, 0) + 1
+        runs[report.prefix] += 1
         try:
             yield from _records(document, report, runs[report.prefix])
         except ParseError as error:
@@ -89,7 +86,7 @@ def _records(document: Document, report: Report, run: int) -> Iterator[Record]:
         raise document.error(f"expected an operation of smallfile, found {found}", report.line)
     valid, reasons = verdict([*_faults(report), *_contradictions(report)], _gaps(report))
     usable = not report.never_ended
-    details: Details = {
+    details = {
         "hosts": list(report.hosts) or None,
         "threads_per_host": report.threads_per_host,
         "files_per_thread": report.files_per_thread,
@@ -164,8 +161,7 @@ def _faults(report: Report) -> Iterator[Reason]:
         if row.complaint is not None:
             yield failed(f"worker {place}: {row.complaint}", row.host)
     for complaint in dict.fromkeys(report.complaints):
-        reason = incomplete if complaint.startswith("WARNING") else failed
-        yield reason(f"smallfile said: {complaint[:200]}")
+        yield (incomplete if complaint.startswith("WARNING") else failed)(f"smallfile said: {complaint[:200]}")
     least = MIN_PERCENT_DONE if report.percent_min is None else report.percent_min
     if report.percent_done is not None and report.percent_done < least:
         message = f"{report.percent_done:.1f} % of the files were done when the first thread finished"
@@ -208,27 +204,27 @@ def _wrong(what: str, expected: object, found: object) -> Reason:
 
 def _wrong_records(report: Report) -> Iterator[Reason]:
     """Where the operation and its records, or records and rates, are of different runs."""
-    records = sum(row.records or 0 for row in report.rows)
-    moves = report.operation in DATA_OPERATIONS
+    records, moves = sum(row.records or 0 for row in report.rows), report.operation in DATA_OPERATIONS
     if records and not moves:
         yield _wrong(f"no records of {report.operation}:", 0, records)
     if not records and any((report.iops, report.mib_per_s, report.data_gib)):
         yield _wrong("a rate of", "0 records", "one")
     size, of_record = report.file_size_kb, report.record_kb
-    if records and moves and size and of_record and report.distribution != "random exponential":
+    if not moves or not size or report.distribution == "random exponential":
+        return
+    if records and of_record:
         each = -(-size // of_record)
         for row in report.rows:
             # when threads stop, a file may be begun and not counted
             if not each * (row.files or 0) <= (row.records or 0) <= each * ((row.files or 0) + 1):
                 yield _wrong(f"records of {row.files} files of {size} KB:", each * (row.files or 0), row.records)
                 break
-    if not records and moves and report.files and report.file_size_kb and report.distribution != "random exponential":
+    if not records and report.files:
         yield _wrong("records in", report.operation, "none")
 
 
 def _wrong_rates(report: Report) -> Iterator[Reason]:
-    rows = report.rows
-    times = [row.elapsed_s or 0.0 for row in rows]
+    rows, times = report.rows, [row.elapsed_s or 0.0 for row in report.rows]
     longest = max(times)
     if report.elapsed_s is not None and abs(longest - report.elapsed_s) > 0.0011:
         yield _wrong("the longest thread's time of", f"{longest:.3f} s", f"{report.elapsed_s:.3f} s")

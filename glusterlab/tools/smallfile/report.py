@@ -11,9 +11,8 @@ from glusterlab.tools.document import Document, by_host, json_objects, located, 
 NEVER_S = 1e8  # what smallfile prints as the elapsed time of a thread that never completed
 KB = 1024
 MAX_RECORD_KB = 1024  # a record size of 0 is the file's size within this bound
-
+# how operating systems name the error number 0
 SUCCESS = frozenset({"Success", "Undefined error: 0", "No error", "ok"})
-"""How operating systems name the error number 0."""
 
 
 @dataclass
@@ -194,12 +193,10 @@ def _json_threads(results: dict[str, Any]) -> Iterator[Thread]:
             yield _thread(on, str(name), elapsed, files, found.get("records"), status, found.get("mibps"))
 
 
-THREAD = re.compile(
+THREAD = re.compile(  # with one blank where there were several: host, name, elapsed, files, records, status
     r"host ?= ?([^\s,]+) ?, ?thr(?:ead)? ?= ?([^\s,]+) ?, ?elapsed(?: sec\.| time)? ?= ?([^\s,]+) ?"
     r", ?(?:total )?files ?= ?([^\s,]+) ?, ?(?:total_)?records ?= ?([^\s,]+) ?, ?status ?= ?(.*)"
 )
-"""A thread's line, with one blank where there were several: host, name, elapsed, files, records, status."""
-
 _COUNTS = frozenset({"threads", "files", "records", "iops_line"})
 
 
@@ -284,9 +281,8 @@ def _runs(
             report = Report(prefix=host)
         if _take(report, line) and report.line is None:
             report.line = place
-    last, text = lines[-1][0], unwrapped(lines[-1][1])
-    missing = report.missing_end
-    if missing is None and not ends and _totals(text) and _ALL_DIGITS.search(text) is None:
+    (last, raw), missing = lines[-1], report.missing_end
+    if missing is None and not ends and _totals(text := unwrapped(raw)) and _ALL_DIGITS.search(text) is None:
         missing = "all digits of the last line"
     if not _is_run(report):
         if report.complaints:
