@@ -84,18 +84,6 @@ def _drop_cut_value(run: Run, last_line: int, damage: Damage) -> None:
     damage.append((last_line, "expected the end of the line after its last number, found the end of the file"))
 
 
-_BY_TEST: dict[int, tuple[str, ...]] = {
-    0: ("initial writers", "rewriters"),
-    1: ("readers", "re-readers"),
-    2: ("random readers", "random writers"),
-    3: ("reverse readers",),
-    5: ("stride readers",),
-    6: ("fwriters",),
-    7: ("freaders",),
-    8: ("mixed workload",),
-    9: ("pwrite writers",),
-    10: ("pread readers",),
-}
 _SECOND_PASSES = frozenset({"rewriters", "re-readers"})
 _STREAMS_SINCE = 400  # releases before 3.400 have no fwriters and freaders in throughput mode
 
@@ -131,8 +119,8 @@ def _missing_section(run: Run) -> str | None:
     options = run.options
     minor = (run.version or "").partition(".")[2].partition(".")[0]
     streams = minor.isdigit() and int(minor[:6]) >= _STREAMS_SINCE
-    tests = options.tests if options.tests is not None else frozenset(_BY_TEST)
-    labels = [label for test in sorted(tests) if test not in {6, 7} or streams for label in _BY_TEST.get(test, ())]
+    tests = (options.tests or frozenset(range(11))) - (frozenset() if streams else {6, 7})
+    labels = [label for label, (_, test) in LABELS.items() if test in tests]
     there = {(section.test, section.count) for section in run.sections}
     for count in options.counts or (run.sections[0].count,):
         for label in labels:
@@ -331,7 +319,7 @@ def _of_value(
 def _of_section(document: Document, run: Run, section: Section) -> Iterator[Record]:
     unit, ops = section.unit, section.unit == "ops/s"
     elapsed = [child.xfer / child.throughput for child in section.workers if child.throughput]
-    total = Value(section.line, section.test, LABELS[section.test], section.children or 0.0, *_sizes_kb(run))
+    total = Value(section.line, section.test, LABELS[section.test][0], section.children or 0.0, *_sizes_kb(run))
     record = _record(
         document,
         run,

@@ -103,12 +103,13 @@ def wants_value(command: str) -> bool:
     return last.startswith("-") and place == len(last) - 1
 
 
-LABELS: dict[str, Operation] = {  # the tests of throughput mode as its reports name them
-    "initial writers": "write", "rewriters": "rewrite", "initial readers": "read", "readers": "read",
-    "re-readers": "reread", "reverse readers": "reverse-read", "stride readers": "stride-read",
-    "random readers": "random-read", "random writers": "random-write", "mixed workload": "mixed",
-    "pwrite writers": "pwrite", "pwritev writers": "pwrite", "pread readers": "pread", "preadv readers": "pread",
-    "fwriters": "fwrite", "freaders": "fread",
+LABELS: dict[str, tuple[Operation, int | None]] = {  # the tests of throughput mode as its reports name them, and for -i
+    "initial writers": ("write", 0), "rewriters": ("rewrite", 0), "initial readers": ("read", None),
+    "readers": ("read", 1), "re-readers": ("reread", 1), "random readers": ("random-read", 2),
+    "random writers": ("random-write", 2), "reverse readers": ("reverse-read", 3), "stride readers": ("stride-read", 5),
+    "fwriters": ("fwrite", 6), "freaders": ("fread", 7), "mixed workload": ("mixed", 8),
+    "pwrite writers": ("pwrite", 9), "pread readers": ("pread", 10),
+    "pwritev writers": ("pwrite", None), "preadv readers": ("pread", None),
 }  # fmt: skip
 
 
