@@ -4,9 +4,11 @@ The small regular files of a sample's hosts are read at once (`read_together`), 
 the rows of one host; all that needs care is left to `arrow_batches`, file by file.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -33,23 +35,14 @@ _BEGINNING = b"# hostname;interval;timestamp;"
 _IRREGULAR = (b"\x00", b"\r", b"LINUX-RESTART", b";COM ", b"[...]", b"\n\n", b"#\n", b"\xef\xbb\xbf")
 
 
-class _Codes(dict[str, int]):
-    """Codes of the texts of a dictionary column, in the order in which they were met."""
-
-    def __missing__(self, name: str) -> int:
-        self[name] = len(self)
-        return self[name]
-
-    def array(self, codes: NDArray[Any]) -> pa.DictionaryArray:
-        return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(self) or [""], type=pa.string()))
-
-
 class _Batches:
     """Rows of blocks until a table is made of them."""
 
     def __init__(self, constants: Mapping[str, str | int | float]) -> None:
         self.constants = constants
-        self.names = {name: _Codes() for name in ("host", "role", "activity", "device", "metric")}
+        # codes of the texts of dictionary columns, in the order in which they were met
+        texts = ("host", "role", "activity", "device", "metric")
+        self.names = {name: defaultdict[str, int](count().__next__) for name in texts}
         self.parts: list[dict[str, NDArray[Any]]] = []
         self.rows = 0
 
@@ -101,8 +94,10 @@ class _Batches:
             "sample": pa.array(np.full(rows, int(self.constants.get("sample", 0)), dtype=np.int64)),
         }
         for name in tuple(parts[0]):
-            column = np.concatenate([part.pop(name) for part in parts])
-            columns[name] = self.names[name].array(column) if name in self.names else pa.array(column)
+            columns[name] = pa.array(np.concatenate([part.pop(name) for part in parts]))
+            if name in self.names:
+                texts = pa.array(list(self.names[name]) or [""], type=pa.string())
+                columns[name] = pa.DictionaryArray.from_arrays(columns[name], texts)
         return pa.table(columns)
 
 

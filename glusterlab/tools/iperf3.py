@@ -96,11 +96,6 @@ class _Run:
         return found if isinstance(found, dict) else {}
 
     @property
-    def version(self) -> str | None:
-        version = self.part("start").get("version")
-        return version.removeprefix("iperf").strip()[:40] or None if isinstance(version, str) else None
-
-    @property
     def reverse(self) -> bool:
         return bool(self.part("start", "test_start").get("reverse"))
 
@@ -166,7 +161,7 @@ def _workload(
     document: Document, run: _Run, name: str, counts: dict[str, Any], operation: Operation, back: bool
 ) -> WorkloadRecord:
     start, test, end = run.part("start"), run.part("start", "test_start"), run.part("end")
-    title = run.report.get("title") or start.get("title")
+    title, version = run.report.get("title") or start.get("title"), start.get("version")
     doubts = () if test else (unjudged("no parameters of the test"),)
     valid, reasons = verdict(_faults(run, counts, operation, back), doubts)
     connected = start.get("connected")
@@ -193,7 +188,7 @@ def _workload(
     }
     return WorkloadRecord(
         tool="iperf3",
-        tool_version=run.version,
+        tool_version=version.removeprefix("iperf").strip()[:40] or None if isinstance(version, str) else None,
         source=document.source(run.line),
         run=run.number,
         job=title[:200] if isinstance(title, str) else None,

@@ -13,24 +13,20 @@ command, a probe, with a folder of its own in ``workload/``. The sample's number
 are those of the largest load that held; where none did, 0 streams are held, and they are of the least load.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
+from glusterlab.spec.cell import Cell
 from glusterlab.tools.base import HostCommand, Job, Measurement, Operation, PoolRates
 from glusterlab.tools.fio.command import FIO as _FIO
 from glusterlab.tools.fio.command import Fio, measurement_of
 from glusterlab.tools.records import incomplete
-
-if TYPE_CHECKING:
-    from glusterlab.spec.cell import Cell
 
 HOLDS = 0.95
 

@@ -13,28 +13,24 @@ caches of servers, and those of clients for other's sake, are dropped as for eve
 engine waits 2 s before it begins, outside of what is measured, and logs to /tmp/fio_gfapi.log of the client.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import fsum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zlib import crc32
 
 from glusterlab.errors import ParseError
 from glusterlab.shell import join, quote
+from glusterlab.spec.cell import Cell
 from glusterlab.tools import base
 from glusterlab.tools.document import Document, located, read_text
 from glusterlab.tools.fio.options import measured
 from glusterlab.tools.fio.records import read, read_jobs, recognise
 from glusterlab.tools.fio.reports import error_line
 from glusterlab.tools.records import WorkerRecord, WorkloadRecord, failed, worker_of
-
-if TYPE_CHECKING:
-    from glusterlab.spec.cell import Cell
 
 MODES = {
     "write": "write",
