@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 from glusterlab.reasons import Reason
@@ -265,16 +264,15 @@ def _doubts(job: Job) -> list[str]:
     return found if open_end is None else [*found, open_end]
 
 
-def _own_doubts(job: Job, label: str, values: dict[str, Any], numbers: Measured) -> list[str]:
-    found = _twice(values)
+def _own_doubts(job: Job, label: str, values: dict[str, Any], numbers: Measured) -> Iterator[str]:
+    yield from _twice(values)
     if isinstance(job.data.get(label), Several):
-        found.append(f"{label!r} stands several times with different values")
+        yield f"{label!r} stands several times with different values"
     if numbers.contradiction is not None:
-        found.append(numbers.contradiction)
+        yield numbers.contradiction
     needs_rate = job.options.file_operation is None and numbers.throughput is None
     if needs_rate or numbers.rate is None or numbers.seconds is None:
-        found.append("expected rates and a time, found none: the run may have been too short to measure")
-    return found
+        yield "expected rates and a time, found none: the run may have been too short to measure"
 
 
 def _twice(values: dict[str, Any]) -> list[str]:
@@ -318,11 +316,8 @@ def read(document: Document) -> Iterator[WorkloadRecord]:
 
     `ParseError`, after what is whole was yielded, when a report is damaged or cut off, or when there is none.
     """
-    if logs.recognise(document):
-        yield from logs.read(document)
-        return
-    for _, records in read_jobs(document):
-        yield from records
+    of_jobs = (record for _, records in read_jobs(document) for record in records)
+    yield from logs.read(document) if logs.recognise(document) else of_jobs
 
 
 def read_jobs(document: Document) -> Iterator[tuple[Job, list[WorkloadRecord]]]:
@@ -336,7 +331,11 @@ def read_jobs(document: Document) -> Iterator[tuple[Job, list[WorkloadRecord]]]:
         raise document.error(f"expected fio's JSON, found {what}: {advice}", document.line_of(start))
     runs: dict[str | None, int] = {}
     empty: Report | None = None
-    for report, interim in zip(reports, _interim(reports), strict=True):
+    interim = False  # whether a later report of the same run follows, as ``--status-interval`` writes them
+    for report, later in zip(reports, [*reports[1:], None], strict=False):
+        # a second in which nothing seems to happen is one of the same run only when it already had interim reports:
+        # else the two may be of two hosts that began together
+        interim = later is not None and _goes_on(report, later, still=interim)
         run = runs.get(report.host, 0) + 1
         if not interim:
             runs[report.host] = run
@@ -365,6 +364,9 @@ def _jobs(document: Document, report: Report, run: int, interim: bool) -> Iterat
         details = {"disk_util": [disk for disk in disks if isinstance(disk, dict)]}
     parts: list[int | None] = []
     alike = Counter(_names(entry, "hostname", "port", "jobname", "groupid") for entry in listed)
+    doubt = report.later_error and f"fio's error follows the report: {report.later_error}; it may be of this run"
+    if report.later_signal:
+        doubt = "the notice of a signal follows the report: it may be of this run"
     # an error that a job has may be what the line is of
     said = None if any(whole(code) for entry in listed for code in _each(entry.get("error"))) else report.error
     for entry in listed:
@@ -380,7 +382,7 @@ def _jobs(document: Document, report: Report, run: int, interim: bool) -> Iterat
             signal=report.signal,
             said=said,
             interim=interim,
-            doubt=_doubt(report),
+            doubt=doubt,
             details=details,
             summed=entry.get("jobname") == _ALL_CLIENTS and by_clients,
         )
@@ -393,12 +395,6 @@ def _jobs(document: Document, report: Report, run: int, interim: bool) -> Iterat
             parts.append(_workers(job, of_section, cut=report.cut))
             yield replace(job, workers=parts[-1])
         details = {}
-
-
-def _doubt(report: Report) -> str | None:
-    if report.later_signal:
-        return "the notice of a signal follows the report: it may be of this run"
-    return report.later_error and f"fio's error follows the report: {report.later_error}; it may be of this run"
 
 
 def _names(entry: dict[str, Any], *keys: str) -> tuple[str, ...]:
@@ -435,29 +431,17 @@ def _global_options(document: Document, report: Report) -> tuple[dict[str, Any],
     return common, by_client
 
 
-def _interim(reports: list[Report]) -> list[bool]:
-    """Which reports are followed by a later one of the same run, as ``--status-interval`` writes them."""
-    found: list[bool] = []
-    for earlier, later in pairwise(reports):
-        # a second in which nothing seems to happen is one of the same run only when it already had interim reports:
-        # else the two may be of two hosts that began together
-        found.append(_goes_on(earlier, later, still=bool(found) and found[-1]))
-    return [*found, False][: len(reports)]
-
-
 def _goes_on(earlier: Report, later: Report, *, still: bool) -> bool:
     """Whether the same jobs, begun in the same second, have run and done more, or with `still` as much."""
-    (begun, names, before), (begun_later, names_later, after) = _progress(earlier), _progress(later)
-    if begun is None or begun_later is None or abs(begun - begun_later) > 1:
-        return False
-    if (earlier.host, names) != (later.host, names_later):
+    (begun, jobs, before), (begun_later, jobs_later, after) = _progress(earlier), _progress(later)
+    if begun is None or begun_later is None or abs(begun - begun_later) > 1 or jobs != jobs_later:
         return False
     grown = all(new >= old and done >= did for (old, did), (new, done) in zip(before, after, strict=True))
     return grown and (still or any(new > old for (old, _), (new, _) in zip(before, after, strict=True)))
 
 
 def _progress(report: Report) -> tuple[int | None, list[tuple[str, ...]], list[tuple[int, int]]]:
-    """The second in which a run began; of each job its names and start; the seconds that it ran, and its bytes."""
+    """The second in which a run began; of each job host, names and start; the seconds that it ran, and its bytes."""
     listed = entries(report.data)
     now = whole(report.data.get("timestamp"))
     first = whole(listed[0].get("elapsed")) if listed else None
@@ -466,5 +450,5 @@ def _progress(report: Report) -> tuple[int | None, list[tuple[str, ...]], list[t
         sides = [entry.get(label) for label in _DIRECTIONS]
         amount = sum(whole(side.get("io_bytes")) or 0 for side in sides if isinstance(side, dict))
         done.append((whole(entry.get("elapsed")) or 0, amount))
-    names = [_names(entry, "jobname", "groupid", "job_start") for entry in listed]
-    return (None if now is None or first is None else now - first), names, done
+    jobs = [(repr(report.host), *_names(entry, "jobname", "groupid", "job_start")) for entry in listed]
+    return (None if now is None or first is None else now - first), jobs, done
