@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
 from glusterlab.tools.base import Tool
-from glusterlab.tools.document import Document, by_host, number, unwrapped, whole
+from glusterlab.tools.document import Document, by_host, by_marks, number, unwrapped, whole
 from glusterlab.tools.records import Operation, WorkloadRecord, failed, incomplete, unjudged, verdict, without_none
 
 _VALUE = r"""(?:"[^"]*"|'[^']*'|[^\s;|&)<>`"']+)"""
@@ -283,12 +283,6 @@ _MARKS = {  # lines of records in, of bytes copied, and the shape of either in a
 _PRINTED = re.compile(r"([0-9.,]+(?:[eE][-+]?[0-9]{1,3})?) ?([kKMGTPE]?)")
 
 
-def recognise(document: Document) -> float:
-    """How sure it is that a document is dd's, from 0 to 1."""
-    text = "\n".join(unwrapped(line) for line in document.head.splitlines())
-    return next((sure for mark, sure in _MARKS.items() if re.search(mark, text)), 0.0)
-
-
 def read(document: Document) -> Iterator[WorkloadRecord]:
     """Each run of dd, by its start; `ParseError` when the last of a host is cut off, or there is none."""
     found: list[tuple[str | None, Copy]] = []
@@ -410,4 +404,5 @@ def _gaps(copy: Copy) -> Iterator[str]:
         yield "the command that is shown has other sizes"
 
 
+recognise = by_marks(_MARKS, lambda head: "\n".join(map(unwrapped, head.splitlines())))
 TOOL = Tool(name="dd", recognise=recognise, read=read)

@@ -13,7 +13,7 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -309,6 +309,16 @@ def read_xml(text: bytes | str) -> Element:
     except (ValueError, LookupError) as error:
         raise ParseError(f"expected XML, found another encoding: {error}") from error
     return root
+
+
+def by_marks(marks: Mapping[str, float], plain: Callable[[str], str] = str) -> Callable[[Document], float]:
+    """What recognises a tool by the first pattern in the head of a document, made `plain`: each with how sure it is."""
+
+    def recognise(document: Document) -> float:
+        head = plain(document.head)
+        return next((sure for mark, sure in marks.items() if re.search(mark, head)), 0.0)
+
+    return recognise
 
 
 def unwrapped(line: str) -> str:

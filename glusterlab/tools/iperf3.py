@@ -16,7 +16,7 @@ from glusterlab.shell import join
 from glusterlab.spec.cell import Cell
 from glusterlab.spec.cluster import Host
 from glusterlab.tools import base
-from glusterlab.tools.document import Document, json_objects, number, whole, word
+from glusterlab.tools.document import Document, by_marks, json_objects, number, whole, word
 from glusterlab.tools.records import (
     Details,
     Operation,
@@ -31,8 +31,7 @@ from glusterlab.tools.records import (
     worker_of,
 )  # fmt: skip
 
-_SURE = re.compile(r'"version"\s*:\s*"iperf 3')
-_LIKELY = re.compile(r'"(?:sum_sent|sum_received)"\s*:\s*\{')
+_MARKS = {r'"version"\s*:\s*"iperf 3': 0.95, r'"(?:sum_sent|sum_received)"\s*:\s*\{': 0.8}
 _SUMS: tuple[tuple[str, Operation, bool], ...] = (
     ("sum_sent", "send", False),
     ("sum_received", "receive", False),
@@ -41,11 +40,6 @@ _SUMS: tuple[tuple[str, Operation, bool], ...] = (
 )
 _SLACK = 0.05
 _LEAST_TIME = 0.9
-
-
-def recognise(document: Document) -> float:
-    """How sure it is that a document is iperf3's, from 0 to 1."""
-    return 0.95 if _SURE.search(document.head) else 0.8 if _LIKELY.search(document.head) else 0.0
 
 
 def read(document: Document) -> Iterator[Record]:
@@ -383,7 +377,7 @@ def ends_of(worker: WorkerRecord) -> tuple[str, str]:
 
 IPERF3 = Iperf3(
     name="iperf3",
-    recognise=recognise,
+    recognise=by_marks(_MARKS),
     read=read,
     operations=(base.Operation("send", "write"), base.Operation("receive", "read")),
     of_links=True,

@@ -3,13 +3,12 @@
 A section of throughput mode and a value of a table are one result each; what an Excel report repeats is left out.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from glusterlab.reasons import Reason
-from glusterlab.tools.document import Document
+from glusterlab.tools.document import Document, by_marks
 from glusterlab.tools.iozone.report import Damage, scan
 from glusterlab.tools.iozone.runs import LABELS, SINGLE_KB, Child, Run, Section
 from glusterlab.tools.iozone.tables import COLUMNS, Row, Value
@@ -28,21 +27,16 @@ from glusterlab.tools.records import (
 )
 from glusterlab.units import IOZONE_KB
 
-_SURE = re.compile(
+_SURE = (
     r"Iozone: Performance Test of File I/O|(?:Children|Parent) sees? throughput for[ \t]+[0-9]"
     r"|\b[kK][bB][ \t]+reclen[ \t]+write\b|Throughput report Y-axis is type of test"
 )
-_LIKELY = re.compile(
-    r"\biozone test complete\b|Command line used:[^\n]{0,200}iozone|\bChild\[[0-9]+\] xfer count"
+_LIKELY = (
+    r"(?m)\biozone test complete\b|Command line used:[^\n]{0,200}iozone|\bChild\[[0-9]+\] xfer count"
     r'|^[ \t>"]*(?:Re-)?(?:[Ww]riter|[Rr]eader|[Ff]write|[Ff]read) report"?[ \t]*$'
-    r"|Throughput test with [0-9]+ (?:proc|thr)",
-    re.MULTILINE,
+    r"|Throughput test with [0-9]+ (?:proc|thr)"
 )
-
-
-def recognise(document: Document) -> float:
-    """How sure it is that a document is IOzone's: by the words of its banner and its reports."""
-    return 0.95 if _SURE.search(document.head) else 0.7 if _LIKELY.search(document.head) else 0.0
+recognise = by_marks({_SURE: 0.95, _LIKELY: 0.7})
 
 
 def read(document: Document) -> Iterator[Record]:

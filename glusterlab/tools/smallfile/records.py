@@ -11,7 +11,7 @@ from math import fsum, isclose
 
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
-from glusterlab.tools.document import Document
+from glusterlab.tools.document import Document, by_marks
 from glusterlab.tools.records import (
     Operation,
     Record,
@@ -36,14 +36,9 @@ DATA_OPERATIONS = frozenset({"create", "append", "overwrite", "truncate-overwrit
 MIN_PERCENT_DONE = 70.0  # smallfile's own threshold: below it, too few files were done before the first thread finished
 
 _TOLERANCE = 1e-4
-_SURE = re.compile(rf'{THREAD.pattern}|% of requested files processed|files/thread : \d|"pct(?:FilesDone|-files-done)"')
-_LIKELY = re.compile(r"smallfile_cli\.py|smallfile version \d|SMFR(?:un|esult)Exception|\bfiles/sec = [0-9]")
-
-
-def recognise(document: Document) -> float:
-    """0.95 for a line that only smallfile prints, 0.5 for its name or a rate of files."""
-    text = re.sub("[ \t]+", " ", document.head)
-    return 0.95 if _SURE.search(text) else 0.5 if _LIKELY.search(text) else 0.0
+_SURE = rf'{THREAD.pattern}|% of requested files processed|files/thread : \d|"pct(?:FilesDone|-files-done)"'
+_LIKELY = r"smallfile_cli\.py|smallfile version \d|SMFR(?:un|esult)Exception|\bfiles/sec = [0-9]"
+recognise = by_marks({_SURE: 0.95, _LIKELY: 0.5}, lambda head: re.sub("[ \t]+", " ", head))
 
 
 def read(document: Document) -> Iterator[Record]:
