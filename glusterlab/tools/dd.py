@@ -308,7 +308,6 @@ def read(document: Document) -> Iterator[WorkloadRecord]:
 
 def _record(document: Document, host: str | None, copy: Copy, run: int) -> WorkloadRecord:
     command, gaps = copy.command, "; ".join(_gaps(copy))
-    valid, reasons = verdict(_faults(copy), [unjudged(gaps)] if gaps else ())
     read, written = copy.read or (None, None), copy.written or (None, None)
     size = None if command is None else command.output_size
     if size is None and copy.bytes and written[0] and not written[1] and copy.bytes % written[0] == 0:
@@ -338,8 +337,7 @@ def _record(document: Document, host: str | None, copy: Copy, run: int) -> Workl
         record_size_bytes=size,
         throughput_bytes_per_s=copy.bytes / copy.seconds if copy.bytes and copy.seconds else None,
         elapsed_s=copy.seconds or None,
-        valid=valid,
-        reasons=reasons,
+        **verdict(_faults(copy), [unjudged(gaps)] if gaps else ()),
         details=without_none(details),
     )
 

@@ -157,7 +157,6 @@ def _workload(
     start, test, end = run.part("start"), run.part("start", "test_start"), run.part("end")
     title, version = run.report.get("title") or start.get("title"), start.get("version")
     doubts = () if test else (unjudged("no parameters of the test"),)
-    valid, reasons = verdict(_faults(run, counts, operation, back), doubts)
     connected = start.get("connected")
     first = connected[0] if isinstance(connected, list) and connected and isinstance(connected[0], dict) else {}
     server = "accepted_connection" in start
@@ -192,8 +191,7 @@ def _workload(
         record_size_bytes=whole(test.get("blksize")) or None,
         throughput_bytes_per_s=_rate(counts),
         elapsed_s=number(counts.get("seconds")) or None,
-        valid=valid,
-        reasons=reasons,
+        **verdict(_faults(run, counts, operation, back), doubts),
         details=without_none(details),
     )
 

@@ -149,14 +149,10 @@ def contradictions(record: WorkloadRecord) -> Iterator[Reason]:
         yield incomplete(f"expected calls shorter than the run of {record.elapsed_s:g} s, found {longest:g} s")
 
 
-Verdict = tuple[bool | None, tuple[Reason, ...]]  # valid, not valid or unknown (None), and why it is not valid
-
-
-def verdict(faults: Iterable[Reason], doubts: Iterable[Reason] = ()) -> Verdict:
-    """Not valid for its faults, else unknown for its doubts, else valid."""
-    if found := tuple(faults):
-        return False, found
-    return (None, found) if (found := tuple(doubts)) else (True, ())
+def verdict(faults: Iterable[Reason], doubts: Iterable[Reason] = ()) -> dict[str, Any]:
+    """What is `valid` of a record, and its `reasons`: not valid for its faults, else unknown for its doubts."""
+    wrong, open_ = tuple(faults), tuple(doubts)
+    return {"valid": False if wrong else None if open_ else True, "reasons": wrong or open_}
 
 
 def incomplete(message: str, host: str | None = None) -> Reason:

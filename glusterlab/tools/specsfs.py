@@ -234,7 +234,6 @@ def _record(document: Document, version: str | None, run: int, line: int, point:
         faults.append(failed(f"expected the {' and the '.join(missing)}, found none: the run failed"))
     faults += _contradictions(point)
     message = "the report does not say whether SPEC judged the load point valid: it may have been cut"
-    valid, reasons = verdict(faults, [incomplete(message)] if None in (point.invalid, point.name) else ())
     details: Details = {}
     for name, detail in _DETAILS.items():
         if (value := point.number(name)) is not None:
@@ -255,8 +254,7 @@ def _record(document: Document, version: str | None, run: int, line: int, point:
         operations_per_s=point.number("achieved rate") or None,
         latency_mean_s=point.number("average latency"),
         elapsed_s=point.number("run time") or None,
-        valid=valid,
-        reasons=reasons,
+        **verdict(faults, [incomplete(message)] if None in (point.invalid, point.name) else ()),
     )
 
 

@@ -15,7 +15,6 @@ from glusterlab.tools.iozone.tables import COLUMNS, Row, Value
 from glusterlab.tools.records import (
     Details,
     Record,
-    Verdict,
     WorkerRecord,
     WorkloadRecord,
     failed,
@@ -137,7 +136,7 @@ def _missing_row(run: Run) -> str | None:
     return None
 
 
-def _judge(run: Run, faults: Iterable[Reason], doubts: Iterable[Reason]) -> Verdict:
+def _judge(run: Run, faults: Iterable[Reason], doubts: Iterable[Reason]) -> dict[str, Any]:
     warned = [] if run.warning is None else [failed(f"IOzone said: {run.warning}")]
     sure = run.warning is not None and " are " in run.warning
     around = [unjudged(f"before the run stood: {line}") for line in run.early_errors[:1]]
@@ -267,7 +266,7 @@ def _records(document: Document, run: Run) -> Iterator[Record]:
 
 
 def _record(
-    document: Document, run: Run, one: Value, judged: Verdict, workers: int | None, details: Details, **values: Any
+    document: Document, run: Run, one: Value, workers: int | None, details: Details, **values: Any
 ) -> WorkloadRecord:
     details = {
         "complete": run.complete,
@@ -290,8 +289,6 @@ def _record(
         workers=workers,
         file_size_bytes=_bytes(one.file_kb),
         record_size_bytes=_bytes(one.record_kb),
-        valid=judged[0],
-        reasons=judged[1],
         details=without_none(details),
         **values,
     )
@@ -307,7 +304,7 @@ def _of_value(
     elif one.value == 0:
         faults = [failed("nothing was transferred: a rate of 0")]
     value = {name: one.value / per_unit if one.value else None}
-    return _record(document, run, one, _judge(run, faults, doubts), workers, {}, **value)
+    return _record(document, run, one, workers, {}, **value, **_judge(run, faults, doubts))
 
 
 def _of_section(document: Document, run: Run, section: Section) -> Iterator[Record]:
@@ -318,13 +315,13 @@ def _of_section(document: Document, run: Run, section: Section) -> Iterator[Reco
         document,
         run,
         total,
-        _judge(run, _section_faults(run, section), _section_doubts(run, section)),
         section.count,
         {"cluster": run.cluster, **_section_details(section)},
         **{_FIELDS[unit][0]: _scaled(section.children, unit)},
         worker_min_bytes_per_s=None if ops else _scaled(section.minimum, unit),
         worker_max_bytes_per_s=None if ops else _scaled(section.maximum, unit),
         elapsed_s=max(elapsed) if elapsed and len(elapsed) == section.count else None,
+        **_judge(run, _section_faults(run, section), _section_doubts(run, section)),
     )
     yield record
     for child in section.workers:

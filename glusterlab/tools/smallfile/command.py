@@ -8,6 +8,7 @@ nothing that is measured. A create goes on until all files are there; its count 
 """
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from glusterlab.tools.smallfile.report import KB
 FILES_PER_DIR, DIRS_PER_DIR = 100, 10  # smallfile's defaults
 PREFIX = "glusterlab"
 _SYNC = "smallfile-sync"
+_ERROR = re.compile(r"ERR|Exception|rror:|Error|starting gate within")
 
 ADVICE = (
     "smallfile is not there: git clone https://github.com/distributed-system-analysis/smallfile, then name "
@@ -126,10 +128,9 @@ class Smallfile(base.VolumeTool):
         if record.throughput_bytes_per_s is None and rate is not None:
             record = replace(record, throughput_bytes_per_s=rate * size)
         found = base.held_against(cell, record, [_with_bytes(worker, size) for worker in workers])
-        files_per_thread = record.details.get("files_per_thread")
-        if files_per_thread == cell.files_per_worker:
+        if (threads_files := record.details.get("files_per_thread")) == cell.files_per_worker:
             return found
-        problem = base.incomplete(f"expected files per thread {cell.files_per_worker}, found {files_per_thread}")
+        problem = base.incomplete(f"expected files per thread {cell.files_per_worker}, found {threads_files}")
         return replace(found, problems=(*found.problems, problem))
 
 
@@ -160,13 +161,9 @@ def _make_directories(dataset_dir: str, hosts: list[str], threads: int, files: i
 
 def _complaint(folder: Path) -> str:
     for name in ("stdout.txt", "stderr.txt"):
-        try:
-            lines = read_text(folder / name).splitlines()
-        except ParseError:
-            continue
-        errors = [line.strip() for line in lines if re.search(r"ERR|Exception|rror:|Error|starting gate within", line)]
-        if errors:
-            return f"; it said: {errors[-1][:200]}"
+        with suppress(ParseError):
+            if errors := [line.strip() for line in read_text(folder / name).splitlines() if _ERROR.search(line)]:
+                return f"; it said: {errors[-1][:200]}"
     return ""
 
 

@@ -79,7 +79,6 @@ def _records(document: Document, report: Report, run: int) -> Iterator[Record]:
     if (label := report.operation) is None or (operation := OPERATIONS.get(label)) is None:
         found = "none: add its line 'operation : ...', or the command line" if label is None else repr(label[:80])
         raise document.error(f"expected an operation of smallfile, found {found}", report.line)
-    valid, reasons = verdict([*_faults(report), *_contradictions(report)], _gaps(report))
     usable = not report.never_ended
     details = {
         "hosts": list(report.hosts) or None,
@@ -111,8 +110,7 @@ def _records(document: Document, report: Report, run: int) -> Iterator[Record]:
         elapsed_s=(report.elapsed_s or None) if usable else None,
         files=report.files,
         percent_done=report.percent_done,
-        valid=valid,
-        reasons=reasons,
+        **verdict([*_faults(report), *_contradictions(report)], _gaps(report)),
         details=without_none(details),
     )
     yield record
