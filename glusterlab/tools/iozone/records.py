@@ -8,22 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from glusterlab.reasons import Reason
+from glusterlab.tools import records
 from glusterlab.tools.document import Document, by_marks
 from glusterlab.tools.iozone.report import Damage, scan
 from glusterlab.tools.iozone.runs import LABELS, SINGLE_KB, Child, Run, Section
 from glusterlab.tools.iozone.tables import COLUMNS, Row, Value
-from glusterlab.tools.records import (
-    Details,
-    Record,
-    WorkerRecord,
-    WorkloadRecord,
-    failed,
-    incomplete,
-    unjudged,
-    verdict,
-    without_none,
-    worker_of,
-)
 from glusterlab.units import IOZONE_KB
 
 _SURE = (
@@ -38,7 +27,7 @@ _LIKELY = (
 recognise = by_marks({_SURE: 0.95, _LIKELY: 0.7})
 
 
-def read(document: Document) -> Iterator[Record]:
+def read(document: Document) -> Iterator[records.Record]:
     """The results of all runs, in their order, a `WorkerRecord` for each line of ``-C`` after its `WorkloadRecord`.
 
     `ParseError` after what is whole: when a run was cut off or interrupted, or a report is damaged.
@@ -48,7 +37,7 @@ def read(document: Document) -> Iterator[Record]:
     if runs and not document.ends_in_a_line:
         _drop_cut_value(runs[-1], len(document.lines), damage)
     any_transfers = any(section.min_xfer is not None for run in runs for section in run.sections)
-    found: list[Record] = []
+    found: list[records.Record] = []
     for number, run in enumerate(runs, start=1):
         run.number = number
         if _is_cut(run, any_transfers):
@@ -137,37 +126,37 @@ def _missing_row(run: Run) -> str | None:
 
 
 def _judge(run: Run, faults: Iterable[Reason], doubts: Iterable[Reason]) -> dict[str, Any]:
-    warned = [] if run.warning is None else [failed(f"IOzone said: {run.warning}")]
+    warned = [] if run.warning is None else [records.failed(f"IOzone said: {run.warning}")]
     sure = run.warning is not None and " are " in run.warning
-    around = [unjudged(f"before the run stood: {line}") for line in run.early_errors[:1]]
+    around = [records.unjudged(f"before the run stood: {line}") for line in run.early_errors[:1]]
     if run.complete:
-        around += [unjudged(f"after the last report stood: {line}") for line in run.late_errors[:1]]
-    return verdict([*(warned if sure else ()), *faults], [*(() if sure else warned), *around, *doubts])
+        around += [records.unjudged(f"after the last report stood: {line}") for line in run.late_errors[:1]]
+    return records.verdict([*(warned if sure else ()), *faults], [*(() if sure else warned), *around, *doubts])
 
 
 def _section_faults(run: Run, section: Section) -> Iterator[Reason]:
     error = f"; IOzone said: {section.errors[0]}" if section.errors else ""
     idle = sorted(child.number for child in section.workers if child.is_idle)
     if section.children == 0:
-        yield failed("no worker transferred anything" + error)
+        yield records.failed("no worker transferred anything" + error)
     elif idle:
-        yield incomplete(f"{', '.join(f'Child[{number}]' for number in idle[:5])} transferred nothing{error}")
+        yield records.incomplete(f"{', '.join(f'Child[{number}]' for number in idle[:5])} transferred nothing{error}")
     elif 0 in (section.minimum, section.maximum, section.min_xfer):
-        yield incomplete("the slowest worker transferred nothing" + error)
+        yield records.incomplete("the slowest worker transferred nothing" + error)
     elif section.errors:
-        yield failed(f"IOzone said: {section.errors[0]}")
+        yield records.failed(f"IOzone said: {section.errors[0]}")
     numbers = sorted(child.number for child in section.workers)
     if numbers and numbers != list(range(section.count)):
-        yield incomplete(f"expected a line for each of {section.count} workers, found {len(numbers)}")
+        yield records.incomplete(f"expected a line for each of {section.count} workers, found {len(numbers)}")
     if section.children and (contradiction := _contradiction(section, section.children)):
-        yield incomplete(contradiction)
+        yield records.incomplete(contradiction)
     file, record = _sizes_kb(run)
     whole = file if section.unit != "ops/s" else file and record and file // record
     done = [child.xfer for child in section.workers] or [section.min_xfer or 0.0]
     if whole and max(done) > whole + 1:
-        yield incomplete(f"a worker transferred {max(done):g} of the {whole} {section.unit[:-2]} of its file")
+        yield records.incomplete(f"a worker transferred {max(done):g} of the {whole} {section.unit[:-2]} of its file")
     elif whole and len(done) == section.count == len(section.workers) and max(done) < whole - (record or 0) - 1:
-        yield incomplete(f"no worker transferred all of its file: {max(done):g} of {whole} {section.unit[:-2]}")
+        yield records.incomplete(f"no worker transferred all of its file: {max(done):g} of {whole} {section.unit[:-2]}")
 
 
 def _contradiction(section: Section, total: float) -> str | None:
@@ -198,21 +187,21 @@ def _contradiction(section: Section, total: float) -> str | None:
 
 def _section_doubts(run: Run, section: Section) -> Iterator[Reason]:
     if section.children is None:
-        yield unjudged("the line 'Children see throughput' is not there")
+        yield records.unjudged("the line 'Children see throughput' is not there")
     if None in (section.minimum, section.maximum, section.min_xfer):
-        yield unjudged("without its minimum, maximum and Min xfer a dead worker cannot be ruled out")
+        yield records.unjudged("without its minimum, maximum and Min xfer a dead worker cannot be ruled out")
     elif run.has_flag("C") and not section.workers:
-        yield unjudged("the lines of the workers, which -C asks for, are not there")
+        yield records.unjudged("the lines of the workers, which -C asks for, are not there")
 
 
 def _value_doubts(run: Run, row: Row | None) -> Iterator[Reason]:
     """What leaves a value of a table, or of the Excel report of one, in doubt."""
     if run.unit is None and run.command is None:
-        yield unjudged("no line says the unit; IOzone's default kB/s was taken")
+        yield records.unjudged("no line says the unit; IOzone's default kB/s was taken")
     if row is not None and row.line in run.quick:
-        yield unjudged("IOzone said: The test completed too quickly to give a good result")
+        yield records.unjudged("IOzone said: The test completed too quickly to give a good result")
     if row is not None and run.poor_below_kb is not None and row.record_kb <= run.poor_below_kb:
-        yield unjudged(f"IOzone said: timer resolution is poor, sizes {run.poor_below_kb} kBytes and below")
+        yield records.unjudged(f"IOzone said: timer resolution is poor, sizes {run.poor_below_kb} kBytes and below")
 
 
 _FIELDS = {  # a record's field for each unit, and how many units are one of the field's
@@ -240,7 +229,7 @@ def _sizes_kb(run: Run) -> tuple[int | None, int | None]:
     return file, record
 
 
-def _records(document: Document, run: Run) -> Iterator[Record]:
+def _records(document: Document, run: Run) -> Iterator[records.Record]:
     for section in run.sections:
         yield from _of_section(document, run, section)
     unit = run.unit or run.options.unit
@@ -260,14 +249,14 @@ def _records(document: Document, run: Run) -> Iterator[Record]:
         if not one.places:
             yield _of_value(document, run, one, unit, list(_value_doubts(run, None)))
             continue
-        doubts = [unjudged("the Excel report has sums only, a dead worker cannot be ruled out")]
+        doubts = [records.unjudged("the Excel report has sums only, a dead worker cannot be ruled out")]
         workers = counts[one.place] if len(counts) == one.places else None
         yield _of_value(document, run, one._replace(file_kb=sized_kb), one.unit or "kB/s", doubts, workers)
 
 
 def _record(
-    document: Document, run: Run, one: Value, workers: int | None, details: Details, **values: Any
-) -> WorkloadRecord:
+    document: Document, run: Run, one: Value, workers: int | None, details: records.Details, **values: Any
+) -> records.WorkloadRecord:
     details = {
         "complete": run.complete,
         "command_line": run.command_line or run.typed,
@@ -278,7 +267,7 @@ def _record(
         "timer_poor_for_records_to_bytes": _bytes(run.poor_below_kb),
         **details,
     }
-    return WorkloadRecord(
+    return records.WorkloadRecord(
         tool="iozone",
         tool_version=run.version,
         source=document.source(one.line),
@@ -289,25 +278,25 @@ def _record(
         workers=workers,
         file_size_bytes=_bytes(one.file_kb),
         record_size_bytes=_bytes(one.record_kb),
-        details=without_none(details),
+        details=records.without_none(details),
         **values,
     )
 
 
 def _of_value(
     document: Document, run: Run, one: Value, unit: str, doubts: list[Reason], workers: int | None = 1
-) -> WorkloadRecord:
+) -> records.WorkloadRecord:
     name, per_unit = _FIELDS[unit]
     faults = []
     if one.value == 0 and unit == "us/op":
-        doubts = [*doubts, unjudged("a latency of 0 is below IOzone's resolution of 1 microsecond")]
+        doubts = [*doubts, records.unjudged("a latency of 0 is below IOzone's resolution of 1 microsecond")]
     elif one.value == 0:
-        faults = [failed("nothing was transferred: a rate of 0")]
+        faults = [records.failed("nothing was transferred: a rate of 0")]
     value = {name: one.value / per_unit if one.value else None}
     return _record(document, run, one, workers, {}, **value, **_judge(run, faults, doubts))
 
 
-def _of_section(document: Document, run: Run, section: Section) -> Iterator[Record]:
+def _of_section(document: Document, run: Run, section: Section) -> Iterator[records.Record]:
     unit, ops = section.unit, section.unit == "ops/s"
     elapsed = [child.xfer / child.throughput for child in section.workers if child.throughput]
     total = Value(section.line, section.test, LABELS[section.test][0], section.children or 0.0, *_sizes_kb(run))
@@ -328,7 +317,7 @@ def _of_section(document: Document, run: Run, section: Section) -> Iterator[Reco
         yield _worker(document, record, section, child)
 
 
-def _section_details(section: Section) -> Details:
+def _section_details(section: Section) -> records.Details:
     unit, ops = section.unit, section.unit == "ops/s"
     rate, amount = ("operations_per_s", "operations") if ops else ("bytes_per_s", "bytes")
     wall, cpu, percent = section.cpu or (None, None, None)
@@ -345,16 +334,17 @@ def _section_details(section: Section) -> Details:
     }
 
 
-def _worker(document: Document, record: WorkloadRecord, section: Section, child: Child) -> WorkerRecord:
+def _worker(document: Document, record: records.WorkloadRecord, section: Section, child: Child) -> records.WorkerRecord:
     # what it did itself may be whole where the operation that it was part of failed
     valid, reasons = record.valid or None, record.reasons
     if child.is_idle:
-        valid, reasons = False, (incomplete("the worker transferred nothing"),)
+        valid, reasons = False, (records.incomplete("the worker transferred nothing"),)
     ops = section.unit == "ops/s"
     rate, amount = (_scaled(value, section.unit) for value in (child.throughput, child.xfer))
+    times = {"wall_s": child.wall_s, "cpu_s": child.cpu_s}
     # the rate of the whole operation is not the worker's
     rates = {"throughput_bytes_per_s": None, "operations_per_s": None, _FIELDS[section.unit][0]: rate}
-    return worker_of(
+    return records.worker_of(
         record,
         source=document.source(child.line),
         label=f"Child[{child.number}]",
@@ -364,5 +354,5 @@ def _worker(document: Document, record: WorkloadRecord, section: Section, child:
         bytes=None if ops or amount is None else round(amount),
         valid=valid,
         reasons=reasons,
-        details=without_none({"operations": amount if ops else None, "wall_s": child.wall_s, "cpu_s": child.cpu_s}),
+        details=records.without_none({"operations": amount if ops else None, **times}),
     )
