@@ -35,6 +35,10 @@ _BEGINNING = b"# hostname;interval;timestamp;"
 _IRREGULAR = (b"\x00", b"\r", b"LINUX-RESTART", b";COM ", b"[...]", b"\n\n", b"#\n", b"\xef\xbb\xbf")
 
 
+Floats = NDArray[np.float64]
+Codes = int | NDArray[Any]  # one per row, or the same for all of them
+
+
 class _Batches:
     """Rows of blocks until a table is made of them."""
 
@@ -46,15 +50,8 @@ class _Batches:
         self.parts: list[dict[str, NDArray[Any]]] = []
         self.rows = 0
 
-    def add(
-        self,
-        block: Block,
-        values: Mapping[str, NDArray[np.float64]],
-        time: NDArray[np.float64],
-        host: int | NDArray[np.int16],
-        role: int | NDArray[np.int8],
-    ) -> None:
-        """Take a block with its values in SI units; codes are one per row, or the same for all of them."""
+    def add(self, block: Block, values: Mapping[str, Floats], time: Floats, host: Codes, role: Codes) -> None:
+        """Take a block with its values in SI units."""
         rows, count = len(block), len(values)
         names = [""] if block.device is None else block.device.categories
         device = np.array([self.names["device"][name] for name in names], dtype=np.int32)
@@ -62,7 +59,7 @@ class _Batches:
         activity = self.names["activity"][TABLE_ACTIVITIES.get(block.activity, block.activity)]
         metrics = np.array([self.names["metric"][name] for name in values], dtype=np.int16)
 
-        def each(codes: int | NDArray[Any], dtype: type[np.signedinteger[Any]]) -> NDArray[Any]:
+        def each(codes: Codes, dtype: type[np.signedinteger[Any]]) -> NDArray[Any]:
             return np.tile(np.broadcast_to(np.asarray(codes, dtype), rows), count)
 
         part = {
@@ -101,7 +98,7 @@ class _Batches:
         return pa.table(columns)
 
 
-def epoch_of(block: Block, zone: str | None) -> NDArray[np.float64]:
+def epoch_of(block: Block, zone: str | None) -> Floats:
     """Epoch seconds of a block's rows; NaN where the file has no date."""
     if not block.dated:
         return np.full(len(block), np.nan)
