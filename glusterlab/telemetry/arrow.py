@@ -172,8 +172,7 @@ def read_together(
 ) -> pa.Table:
     """Telemetry of hosts, of texts as `regular_text` returned them, with the host and the role of each.
 
-    Rows of one host, activity, device and metric are in the order of the file. `NotRegular` when a text is not regular
-    after all, or none of them has a row.
+    Rows of one host, activity, device and metric are in the file's order. `NotRegular` for other texts, and for no row.
     """
     groups = grouped(texts)
     memory = [file for group in groups if group.table.activity == "memory" for file in dict(group.sections)]
@@ -208,10 +207,7 @@ def read_together(
 
 
 def write_parquet(tables: Iterable[pa.Table], sink: Path | BinaryIO) -> int:
-    """Write tables as one Parquet file, and return its rows; without any nothing is written.
-
-    After the `ParseError` of a table's maker the file has what is whole.
-    """
+    """Write tables as one Parquet file, what is whole before a `ParseError`, or none without any; return its rows."""
     writer, rows = None, 0
     with ExitStack() as closing:
         for table in _gathered(tables):

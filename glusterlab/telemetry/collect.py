@@ -28,10 +28,7 @@ done
 
 
 def start_command(host: Host, interval_s: int, count: int, path: str) -> HostCommand:
-    """Start sadc in a session of its own; the command returns when it has begun to write.
-
-    It ends by itself after `count` records. Beside its binary file on the host, `path`, are ``.pid`` and ``.err``.
-    """
+    """Start sadc, which ends after `count` records, in a session of its own; return when it has begun to write."""
     file, pid, err, folder = (quote(text) for text in (path, f"{path}.pid", f"{path}.err", path.rpartition("/")[0]))
     script = (
         f"{_SADC}[ -d {folder} ] || mkdir -p {folder} || exit 1\n"
@@ -104,10 +101,7 @@ class Coverage:
 
 
 def coverage(path: Path) -> Coverage:
-    """The time that a file covers.
-
-    `ParseError` when it is damaged, lacks one of the `REQUIRED` activities, or has rows that no host can have had.
-    """
+    """The time that a file covers; `ParseError` for damage, without all `REQUIRED`, and for what no host can have."""
     intervals: dict[float, float] = {}
     restarts: list[float] = []
     headers: set[str] = set()

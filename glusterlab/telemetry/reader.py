@@ -118,10 +118,9 @@ def _divide(path: Path, chunk_bytes: int) -> list[Chunk]:
 
 
 def read_chunk(chunk: Chunk, averages: bool = False, window_bytes: int = WINDOW_BYTES) -> Iterator[list[Block]]:
-    """The blocks of a chunk, those of a window of text together, in memory that does not grow with the file.
+    """The blocks of a chunk, those of a window of text together; `averages` also gives those that sar printed.
 
-    `averages` also gives those that sar printed. `ParseError` for damage, for a value that no host can have, and for a
-    cut, after what is whole.
+    `ParseError` for damage, for a value that no host can have, and for a cut, after what is whole.
     """
     if chunk.kind == "sar":
         batches = TextReader(chunk, averages, window_bytes).batches()

@@ -93,10 +93,7 @@ def group_of(groups: dict[tuple[str, int], Group], header: str | None, section: 
 
 
 def read_rows(rows: bytes, columns: tuple[str, ...], table: Header) -> tuple[Names, Block]:
-    """The host of every row, and the regular rows of one table as a block, without its host and its lines.
-
-    `NotRegular` when a field or a time is not of the usual form, or only some times are in UTC.
-    """
+    """The host of every row, and regular rows of a table as a block, without its host and lines; else `NotRegular`."""
     names = [f"c{at}" for at in range(len(columns))]
     types = {"host": "category", "interval": "float64", "time": "category"} | dict.fromkeys(names, "float64")
     if table.device is not None:

@@ -60,10 +60,9 @@ def check_text(data: bytes, path: Path) -> None:
 def windows(
     path: Path, start: int = 0, end: int | None = None, size: int = WINDOW_BYTES, gap: bytes = b"\n"
 ) -> Iterator[bytes]:
-    """Windows of whole lines; only the last may lack the end of its last line.
+    """Windows of whole lines, but for the end of the last; they end behind a `gap` of their second half.
 
-    A window ends behind `gap` where one is in its second half. `ParseError` when the file cannot be read, is packed and
-    damaged, or is no text.
+    `ParseError` when the file cannot be read, is packed and damaged, or is no text.
     """
     rest, first = b"", start == 0
     for data in _texts(path, start, end, size):

@@ -284,14 +284,11 @@ VALUE = r"[A-Za-z0-9][A-Za-z0-9.,:%_-]*"  # of options: what names no file
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """A tool whose files are read.
-
-    `recognise` says how sure it is that a document is its own, from 0 to 1; `read` yields the records that are whole,
-    and raises `ParseError` where a document is damaged, cut off or no result.
-    """
+    """A tool whose files are read."""
 
     name: str
-    recognise: Callable[[Document], float] | None = None
+    recognise: Callable[[Document], float] | None = None  # how sure it is that a document is its own, from 0 to 1
+    # what is whole, and `ParseError` where a document is damaged, cut off or no result
     read: Callable[[Document], Iterator[Record]] | None = None
     measures: bool = True  # False: what it prints is no measurement, so no sample can be of it
     other_operations: tuple[Operation, ...] = ()  # they move whole files, too, but the suite does not run them
@@ -303,9 +300,7 @@ class RunnableTool(Tool):
 
     `options` are all that a campaign may give, with a pattern of their value, or None for a flag: tools run as root, so
     none may name a file or undo what the suite says itself. `processes` match its leftovers: regular expressions of a
-    program's name in a command line, and in the kernel. `tail_s`: what the command takes after what it measures.
-    `starts_together`: workers wait for each other before they measure. `keyed_by`: keys of a cell that its files differ
-    by, besides sizes.
+    program's name in a command line, and in the kernel.
     """
 
     operations: tuple[Operation, ...]
@@ -313,9 +308,9 @@ class RunnableTool(Tool):
     programs: tuple[Program, ...] = ()
     processes: Mapping[str, str] = field(default_factory=dict)
     measured_part: MeasuredPart = "busiest"
-    tail_s: float = 0.0
-    starts_together: bool = False
-    keyed_by: tuple[str, ...] = ("record_size_bytes", "options")
+    tail_s: float = 0.0  # what the command takes after what it measures
+    starts_together: bool = False  # workers wait for each other before they measure
+    keyed_by: tuple[str, ...] = ("record_size_bytes", "options")  # keys of a cell by which its files differ, with sizes
 
     @property
     def by_operation(self) -> Mapping[str, Operation]:
@@ -335,11 +330,9 @@ class RunnableTool(Tool):
         return cell.dataset((*self.keyed_by, *(("runtime_s",) if made_by_time else ())))
 
     def refused(self, options: Sequence[str]) -> tuple[int, str] | None:
-        """The first argument of a campaign that is not declared, by its index, and why; None when all are.
-
-        Arguments are whole words: short options are neither clustered nor glued to their value, long ones are not cut
-        short, so that no tool can read more out of them than is declared.
-        """
+        """The first argument of a campaign that is not declared, by its index, and why; None when all are."""
+        # arguments are whole words: short options are neither clustered nor glued to their value, long ones are not cut
+        # short, so that no tool can read more out of them than is declared
         awaited: str | None = None
         for n, word in enumerate(options):
             name, has_value, value = (awaited, "=", word) if awaited is not None else word.partition("=")

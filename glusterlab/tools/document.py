@@ -267,10 +267,7 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] = unique_keys) -> Any:
-    """JSON data; NaN and Infinity become None. `pairs` makes the value of an object, for tools that write a key twice.
-
-    `ParseError` when it is no JSON, is cut off, or nests too deep.
-    """
+    """JSON data, by `pairs` where tools write a key twice; NaN and Infinity are None; `ParseError` for all else."""
     with _json_errors(text):
         return json.loads(_LONE_SURROGATE.sub(r"\\ufffd", text), object_pairs_hook=pairs, parse_constant=lambda _: None)
 

@@ -238,10 +238,7 @@ _RAMP = 0.25  # of the time, before it: until caches that writes end in are full
 
 
 class FioLocal(base.HostTool):
-    """fio on the first brick's device of as many servers as there are workers, beyond their file systems.
-
-    Only disks of a testbed that have heads have room there: a device that its file system fills is refused.
-    """
+    """fio on the first brick's device of as many servers as there are workers, beyond their file systems."""
 
     def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:  # noqa: ARG002
         return (1 + _RAMP) * (cell.runtime_s or 0.0)
@@ -269,7 +266,7 @@ class FioLocal(base.HostTool):
         return (
             f"device=$(findmnt --noheadings --output SOURCE --mountpoint {root}) || "
             f"{{ echo {root} is not mounted >&2; exit 1; }}\n"
-            # the log of XFS is not among its blocks
+            # only disks of a testbed that have heads have room there; the log of XFS is not among its blocks
             f"begin=$((2 * $(stat -f -c '%b * %S' {root})))\n"
             '[ "$(blockdev --getsize64 "$device")" -gt $((2 * begin)) ] || '
             '{ echo "$device has no room beyond its file system" >&2; exit 1; }\n'

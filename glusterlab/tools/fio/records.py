@@ -312,10 +312,7 @@ def recognise(document: Document) -> float:
 
 
 def read(document: Document) -> Iterator[WorkloadRecord]:
-    """The records of every report in a document, or of a log.
-
-    `ParseError`, after what is whole was yielded, when a report is damaged or cut off, or when there is none.
-    """
+    """The records of every report, or of a log; `ParseError`, after what is whole, for damage, a cut, or none."""
     of_jobs = (record for _, records in read_jobs(document) for record in records)
     yield from logs.read(document) if logs.recognise(document) else of_jobs
 

@@ -28,10 +28,7 @@ recognise = by_marks({_SURE: 0.95, _LIKELY: 0.7})
 
 
 def read(document: Document) -> Iterator[records.Record]:
-    """The results of all runs, in their order, a `WorkerRecord` for each line of ``-C`` after its `WorkloadRecord`.
-
-    `ParseError` after what is whole: when a run was cut off or interrupted, or a report is damaged.
-    """
+    """The results of all runs, each before its workers; `ParseError` after them for a cut, an interrupt or damage."""
     runs, damage = scan(document.lines)
     runs = [run for run in runs if run.has_results or run.banner or run.command_line is not None]
     if runs and not document.ends_in_a_line:

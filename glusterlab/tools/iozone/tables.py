@@ -121,10 +121,7 @@ def begins_row(line: str) -> bool:
 
 
 def read_row(header: Header, line: str, lines: tuple[int, int], requested: tuple[int, ...] | None) -> Row:
-    """A row of a table, from its first to its last of `lines`; the command line may have `requested` columns.
-
-    `ParseError` when its values cannot be given to columns without a doubt, or are no numbers.
-    """
+    """A row of a table, from its first to its last of `lines`; `ParseError` where its values' columns are in doubt."""
     words = list(_WORD.finditer(line))
     numbers = [word[0] for word in words]
     if any(not (text.isascii() and text.isdigit()) or len(text) > _MAX_DIGITS for text in numbers[2:]):
@@ -197,10 +194,7 @@ class ExcelReports:
         return line in self._titles and is_excel_title(line)
 
     def take(self, line: str, number: int) -> bool:
-        """Read a line whose blanks are single; return whether it is one of these reports.
-
-        `ParseError` when a row of a report has more values than the report has record sizes.
-        """
+        """Read a line whose blanks are single; return whether it is of a report; `ParseError` for a damaged row."""
         if (title := _TITLE.fullmatch(line)) or _SUMS_TITLE.fullmatch(line):
             self._titles.add(line)
             name = title[1].lower() if title else ""

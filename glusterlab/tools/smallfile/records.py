@@ -32,10 +32,7 @@ recognise = by_marks({_SURE: 0.95, _LIKELY: 0.5}, lambda head: re.sub("[ \t]+", 
 
 
 def read(document: Document) -> Iterator[records.Record]:
-    """Each run's operation, followed by its threads; what JSON repeats of a printed run is left out.
-
-    `ParseError` when a run is cut off or none is there, after those that are whole.
-    """
+    """Each run's operation, then its threads, but what JSON repeats; `ParseError` after them for a cut, or no run."""
     found: list[Report] = []
     errors: list[ParseError] = []
     printed: set[tuple[object, ...]] = set()

@@ -121,10 +121,7 @@ _DISTRIBUTIONS = {"-1": "fixed", "fixed": "fixed", "0": "random exponential", "e
 
 
 def json_reports(document: Document) -> Iterator[Report]:
-    """The reports in a file that holds JSON, alone, several, in a list, or with text around.
-
-    `ParseError` when one is cut off, damaged, or lacks what a report has, after those before it.
-    """
+    """The reports as JSON, alone or among text; `ParseError` after what is whole for a cut, damage and what lacks."""
     if '"params"' not in document.text:
         return
     for line, value in json_objects(document.text):
