@@ -115,8 +115,7 @@ def _records(document: Document, report: Report, run: int) -> Iterator[records.R
             elapsed_s=seconds,
             bytes=done,
             files=row.files,
-            valid=row.complaint is None,
-            reasons=() if row.complaint is None else (records.failed(row.complaint, row.host),),
+            **records.verdict([] if row.complaint is None else [records.failed(row.complaint, row.host)]),
             details=records.without_none({"records": row.records}),
         )
 
