@@ -98,7 +98,7 @@ def _missing_section(run: Run) -> str | None:
     options = run.options
     minor = (run.version or "").partition(".")[2].partition(".")[0]
     streams = minor.isdigit() and int(minor[:6]) >= _STREAMS_SINCE
-    tests = (options.tests or frozenset(range(11))) - (frozenset() if streams else {6, 7})
+    tests = {test for test in options.tests or range(11) if streams or test not in {6, 7}}
     labels = [label for label, (_, test) in LABELS.items() if test in tests]
     there = {(section.test, section.count) for section in run.sections}
     for count in options.counts or (run.sections[0].count,):
@@ -220,9 +220,8 @@ def _scaled(value: float | None, unit: str) -> float | None:
 def _sizes_kb(run: Run) -> tuple[int | None, int | None]:
     file, record = run.file_size_kb, run.record_size_kb
     if run.command is not None:
-        files, records = run.options.sizes_kb("s"), run.options.sizes_kb("r")
-        file = files[-1] if file is None and files else file
-        record = [SINGLE_KB[1], *records][-1] if record is None else record
+        file = [None, *run.options.sizes_kb("s")][-1] if file is None else file
+        record = [SINGLE_KB[1], *run.options.sizes_kb("r")][-1] if record is None else record
     return file, record
 
 
@@ -297,28 +296,10 @@ def _of_section(document: Document, run: Run, section: Section) -> Iterator[reco
     unit, ops = section.unit, section.unit == "ops/s"
     elapsed = [child.xfer / child.throughput for child in section.workers if child.throughput]
     total = Value(section.line, section.test, LABELS[section.test][0], section.children or 0.0, *_sizes_kb(run))
-    record = _record(
-        document,
-        run,
-        total,
-        section.count,
-        {"cluster": run.cluster, **_section_details(section)},
-        **{_FIELDS[unit][0]: _scaled(section.children, unit)},
-        worker_min_bytes_per_s=None if ops else _scaled(section.minimum, unit),
-        worker_max_bytes_per_s=None if ops else _scaled(section.maximum, unit),
-        elapsed_s=max(elapsed) if elapsed and len(elapsed) == section.count else None,
-        **_judge(run, _section_faults(run, section), _section_doubts(run, section)),
-    )
-    yield record
-    for child in section.workers:
-        yield _worker(document, record, section, child)
-
-
-def _section_details(section: Section) -> records.Details:
-    unit, ops = section.unit, section.unit == "ops/s"
     rate, amount = ("operations_per_s", "operations") if ops else ("bytes_per_s", "bytes")
     wall, cpu, percent = section.cpu or (None, None, None)
-    return {
+    details: records.Details = {
+        "cluster": run.cluster,
         f"parent_{rate}" if ops else f"parent_throughput_{rate}": _scaled(section.parent, unit),
         f"worker_mean_{rate}": _scaled(section.average, unit),
         "worker_min_operations_per_s": section.minimum or None if ops else None,
@@ -329,6 +310,21 @@ def _section_details(section: Section) -> records.Details:
         "cpu_s": cpu or None,
         "cpu_utilisation_fraction": percent / 100 if percent else None,
     }
+    record = _record(
+        document,
+        run,
+        total,
+        section.count,
+        details,
+        **{_FIELDS[unit][0]: _scaled(section.children, unit)},
+        worker_min_bytes_per_s=None if ops else _scaled(section.minimum, unit),
+        worker_max_bytes_per_s=None if ops else _scaled(section.maximum, unit),
+        elapsed_s=max(elapsed) if elapsed and len(elapsed) == section.count else None,
+        **_judge(run, _section_faults(run, section), _section_doubts(run, section)),
+    )
+    yield record
+    for child in section.workers:
+        yield _worker(document, record, section, child)
 
 
 def _worker(document: Document, record: records.WorkloadRecord, section: Section, child: Child) -> records.WorkerRecord:
