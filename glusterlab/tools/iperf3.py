@@ -6,7 +6,7 @@ it, ``receive`` the other way. With ``-J`` iperf3 exits with 0 also when it coul
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,11 +63,16 @@ def _reports(document: Document) -> Iterator[tuple[int, dict[str, Any]]]:
         raise damage
 
 
-@dataclass(frozen=True)
 class _Run:
-    report: dict[str, Any]
-    line: int
-    number: int
+    def __init__(self, report: dict[str, Any], line: int, number: int) -> None:
+        self.report, self.line, self.number = report, line, number
+        test, streams, error = self.part("start", "test_start"), self.part("end").get("streams"), report.get("error")
+        self.reverse = bool(test.get("reverse"))
+        self.workers = whole(test.get("num_streams")) or None
+        self.error = None if error in (None, "") else str(error)[:200]
+        self.streams = [one for one in streams if isinstance(one, dict)] if isinstance(streams, list) else []
+        self.sums = self._sums()
+        self.both_ways = any(back for _, _, back in self.sums.values())
 
     def part(self, *names: str) -> dict[str, Any]:
         """An object in the document; empty where it is not there."""
@@ -76,12 +81,7 @@ class _Run:
             found = found.get(name) if isinstance(found, dict) else None
         return found if isinstance(found, dict) else {}
 
-    @property
-    def reverse(self) -> bool:
-        return bool(self.part("start", "test_start").get("reverse"))
-
-    @property
-    def sums(self) -> dict[str, tuple[dict[str, Any], records.Operation, bool]]:
+    def _sums(self) -> dict[str, tuple[dict[str, Any], records.Operation, bool]]:
         """The sums that say something, by their name: with what they are of, and whether of bidir's other way."""
         end = self.part("end")
         found = {name: (end[name], op, back) for name, op, back in _SUMS if isinstance(end.get(name), dict)}
@@ -98,28 +98,11 @@ class _Run:
                 found[name] = (end[name], "receive" if receives else "send", back)
         return found
 
-    @property
-    def streams(self) -> list[dict[str, Any]]:
-        streams = self.part("end").get("streams")
-        return [stream for stream in streams if isinstance(stream, dict)] if isinstance(streams, list) else []
-
-    @property
-    def both_ways(self) -> bool:
-        return any(back for _, _, back in self.sums.values())
-
     def of(self, operation: records.Operation, back: bool, kind: str | None = None) -> list[dict[str, Any]]:
         """The counts of the streams of one direction as one side has them, or those of `kind` of both sides."""
         side = kind or ("sender" if operation == "send" else "receiver")
         counts = [stream[side] for stream in self.streams if isinstance(stream.get(side), dict)]
         return [one for one in counts if not self.both_ways or (one.get("sender") is False) is back]
-
-    @property
-    def workers(self) -> int | None:
-        return whole(self.part("start", "test_start").get("num_streams")) or None
-
-    @property
-    def error(self) -> str | None:
-        return None if (error := self.report.get("error")) in (None, "") else str(error)[:200]
 
 
 def _records(document: Document, run: _Run) -> Iterator[records.Record]:
@@ -231,8 +214,8 @@ def _traffic(counts: dict[str, Any]) -> records.Details:
 def _stream(run: _Run, record: records.WorkloadRecord, worker: int, counts: dict[str, Any]) -> records.WorkerRecord:
     done, rate, wrong = whole(counts.get("bytes")), _rate(counts), _wrong_rate(counts)
     good = bool(done) and run.error is None and wrong is None
-    valid = None if good and rate is None else good
     why = run.error or wrong or ("the stream's rate cannot be read" if done else "nothing was transferred")
+    reasons = [records.incomplete(why)]
     return records.worker_of(
         record,
         job=None,
@@ -241,8 +224,7 @@ def _stream(run: _Run, record: records.WorkloadRecord, worker: int, counts: dict
         throughput_bytes_per_s=rate,
         elapsed_s=number(counts.get("seconds")) or None,
         bytes=done,
-        valid=valid,
-        reasons=() if valid else (records.incomplete(why),),
+        **records.verdict([] if good else reasons, reasons if rate is None else []),
         details=_traffic(counts),
     )
 

@@ -169,12 +169,12 @@ def _outermost(spans: Iterator[_Span]) -> list[_Span]:
     ordered = sorted(spans, key=lambda span: span.start)
     starts = [span.start for span in ordered if span.named]
     for span in ordered:
-        end = float("inf") if span.end is None else span.end
+        end = 1 << 62 if span.end is None else span.end
         inner = bisect_right(starts, span.start)
         wraps = not span.named and inner < len(starts) and starts[inner] < end
         if span.start >= last and not wraps:
             chosen.append(span)
-            last = int(min(end, 1 << 62))
+            last = end
     return chosen
 
 
@@ -185,13 +185,11 @@ def _decode(piece: _Piece, span: _Span) -> tuple[dict[str, Any] | None, ParseErr
         return _lenient_json(piece.text[span.start : end]), None
     except ParseError as error:
         damage = error
-    limit, what = end, damage.message
+    place, limit, what = end, end, damage.message
     if span.end is None:
         place, what = end - 1, "expected its end, found the end of the file"
     elif damage.line is not None:
         place = limit = piece.start_of_line(span.start, damage.line - 1)
-    else:
-        place = limit
     whole = next((child for child in reversed(span.children) if child <= limit), None)
     damage = ParseError(f"fio's report: {what}; get the whole file", line=piece.line(max(place, span.start)))
     for closing in ("]}", "}") if whole is not None else ():
