@@ -17,12 +17,22 @@ AUTO_RECORDS_KB = (4, 16 << 10)  # and record, without -y, -q and -r
 SINGLE_KB = (512, 4)  # file and record size when nothing is given
 
 
-@dataclass(frozen=True)
 class Options:
-    """The options of a command line: `flags` such as ``C`` and ``+n``, and the values of the others, in their order."""
+    """The options of a command: `flags` such as ``C`` and ``+n``, and the `values` of the others, in their order."""
 
-    flags: frozenset[str] = frozenset()
-    values: dict[str, list[str]] = field(default_factory=dict)
+    def __init__(self, command: str) -> None:
+        self.flags: set[str] = set()
+        self.values: dict[str, list[str]] = {}
+        words = iter(command.split()[1:])
+        for word in words:
+            if word.startswith("-+"):
+                self.flags.add(word[1:3])
+            elif word.startswith("-"):
+                for place, letter in enumerate(word[1:], start=2):
+                    if letter in _WITH_VALUE:
+                        self.values.setdefault(letter, []).append(word[place:] or next(words, ""))
+                        break
+                    self.flags.add(letter)
 
     def _numbers(self, name: str) -> list[int]:
         return [int(text) for text in self.values.get(name, []) if re.fullmatch("[0-9]{1,4}", text)]
@@ -75,23 +85,6 @@ def _last(default: tuple[int, int], low: list[int], high: list[int]) -> int:
     while size * 2 <= end:
         size *= 2
     return size
-
-
-def parse_options(command: str) -> Options:
-    """The options of a command line as IOzone prints it, or as a person typed it."""
-    flags: set[str] = set()
-    values: dict[str, list[str]] = {}
-    words = iter(command.split()[1:])
-    for word in words:
-        if word.startswith("-+"):
-            flags.add(word[1:3])
-        elif word.startswith("-"):
-            for place, letter in enumerate(word[1:], start=2):
-                if letter in _WITH_VALUE:
-                    values.setdefault(letter, []).append(word[place:] or next(words, ""))
-                    break
-                flags.add(letter)
-    return Options(frozenset(flags), values)
 
 
 def wants_value(command: str) -> bool:
@@ -198,7 +191,7 @@ class Run:
     @cached_property
     def options(self) -> Options:
         """Those of its command line; use it only when the banner has been read."""
-        return parse_options(self.command or "")
+        return Options(self.command or "")
 
     def has_flag(self, flag: str) -> bool:
         return flag in self.options.flags
