@@ -51,19 +51,10 @@ def _percentiles(values: object, unit: float) -> dict[float, float]:
     return found
 
 
-@dataclass(frozen=True)
 class Measured:
     """What a direction did; rates are None when nothing was done, or when it took no time that fio could measure."""
 
-    bytes: float | None = None
-    ios: float | None = None
-    seconds: float | None = None
-    throughput: float | None = None
-    rate: float | None = None
-    contradiction: str | None = None
-
-    @classmethod
-    def of(cls, direction: dict[str, Any]) -> Measured:
+    def __init__(self, direction: dict[str, Any]) -> None:
         done, ios, milliseconds, throughput, rate = (
             measured(direction.get(key)) for key in ("io_bytes", "total_ios", "runtime", "bw_bytes", "iops")
         )
@@ -77,7 +68,8 @@ class Measured:
             # fio cuts the fractions of a KiB off
             throughput = done / seconds
         wrong = _misfit("bytes", throughput, done, seconds, 1024.0) or _misfit("operations", rate, ios, seconds, 1.0)
-        return cls(done, ios, seconds, throughput or None, rate or None, wrong)
+        self.bytes, self.ios, self.seconds, self.contradiction = done, ios, seconds, wrong
+        self.throughput, self.rate = throughput or None, rate or None
 
     @property
     def idle(self) -> bool:

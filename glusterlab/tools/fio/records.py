@@ -62,7 +62,7 @@ class Job:
     @cached_property
     def directions(self) -> list[tuple[str, dict[str, Any], Measured]]:
         found = ((label, values) for label in _DIRECTIONS for values in _each(self.data.get(label)))
-        return [(label, values, Measured.of(values)) for label, values in found if isinstance(values, dict)]
+        return [(label, values, Measured(values)) for label, values in found if isinstance(values, dict)]
 
     @property
     def ran_s(self) -> float:
@@ -101,7 +101,7 @@ def _records_of(job: Job) -> Iterator[WorkloadRecord]:
         missing.append(("mixed", "I/O"))
     for label, what in missing:
         nothing = failed(f"{what} was asked for, and fio did none of it")
-        yield _record(job, label, {}, Measured(), [*faults, nothing], [])
+        yield _record(job, label, {}, Measured({}), [*faults, nothing], [])
 
 
 def _as_sum(record: WorkloadRecord, parts: Sequence[tuple[Job, list[WorkloadRecord]]]) -> WorkloadRecord:

@@ -15,17 +15,16 @@ MAX_RECORD_KB = 1024  # a record size of 0 is the file's size within this bound
 SUCCESS = frozenset({"Success", "Undefined error: 0", "No error", "ok"})
 
 
-@dataclass
 class Thread:
     """One thread; `elapsed_s` is None where it never completed, `status` is ``ok`` without a complaint."""
 
-    host: str | None
-    name: str
-    elapsed_s: float | None
-    files: int | None
-    records: int | None
-    status: str
-    mib_per_s: float | None = None
+    def __init__(self, host: str | None, name: str, status: str, *counts: object) -> None:
+        """With elapsed time, files, records and rate as they are written."""
+        elapsed, files, records, rate = counts
+        seconds = number(elapsed)
+        self.host, self.name, self.status = host, name, status
+        self.elapsed_s = None if not seconds or seconds >= NEVER_S else seconds
+        self.files, self.records, self.mib_per_s = whole(files), whole(records), number(rate)
 
     @property
     def complaint(self) -> str | None:
@@ -109,14 +108,6 @@ class Report:
         return "'MiB/sec'" if self.moved_records and self.mib_per_s is None and not self.too_quick else None
 
 
-def _thread(
-    host: str | None, name: str, elapsed: object, files: object, records: object, status: str, mib_per_s: object = None
-) -> Thread:
-    seconds = number(elapsed)
-    seconds = None if not seconds or seconds >= NEVER_S else seconds
-    return Thread(host, name, seconds, whole(files), whole(records), status, number(mib_per_s))
-
-
 _DISTRIBUTIONS = {"-1": "fixed", "fixed": "fixed", "0": "random exponential", "exponential": "random exponential"}
 
 
@@ -187,7 +178,7 @@ def _json_threads(results: dict[str, Any]) -> Iterator[Thread]:
                 elapsed = elapsed[0]
             status, files = word(found.get("status")) or "ok", _first(found, "files", "filenumfinal")
             status, on = "ok" if status in SUCCESS else status, host or word(found.get("onhost"))
-            yield _thread(on, str(name), elapsed, files, found.get("records"), status, found.get("mibps"))
+            yield Thread(on, str(name), status, elapsed, files, found.get("records"), found.get("mibps"))
 
 
 THREAD = re.compile(  # with one blank where there were several: host, name, elapsed, files, records, status
@@ -347,7 +338,7 @@ def _take(report: Report, line: str) -> bool:
         report.command_operation = operation[1] if (operation := _OPERATION.search(line)) else None
     elif (match := THREAD.search(line)) is not None:
         host, name, elapsed, files, records, status = match.groups()
-        report.rows.append(_thread(host, name, elapsed, files, records, status.strip() or "cut off"))
+        report.rows.append(Thread(host, name, status.strip() or "cut off", elapsed, files, records, None))
     elif totals := _totals(line):
         for name, value in totals.items():
             setattr(report, name, value)
