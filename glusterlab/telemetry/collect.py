@@ -150,13 +150,8 @@ def coverage(path: Path) -> Coverage:
     if rest and (sum(rest) > 1.5 * between + 2.0 or intervals[first] > 2.0 * max(rest) + 1.0):
         found = f"{intervals[first]:g} and {sum(rest):g} s"
         raise ParseError(f"expected intervals of one length that last {between:.0f} s, found {found}", file=path)
-    return Coverage(
-        begin_s=first - intervals[first],
-        end_s=max(intervals),
-        interval_s=median(intervals.values()),
-        covered_s=sum(intervals.values()),
-        restarts=tuple(restarts),
-    )
+    lengths = intervals.values()
+    return Coverage(first - intervals[first], max(intervals), median(lengths), sum(lengths), tuple(restarts))
 
 
 def _check_values(path: Path, text: str) -> None:

@@ -28,20 +28,23 @@ for _power, _letter in enumerate("KMGTPE", start=1):
 _SOURCES = ("/dev/zero", "/dev/urandom", "/dev/random", "/dev/full")
 
 
-@dataclass(frozen=True)
 class Command:
     """One dd; sizes are bytes of a record, `count` is of records. None: not said, or by a variable of the shell."""
 
-    text: str
-    source: str | None = None
-    target: str | None = None
-    input_size: int | None = None
-    output_size: int | None = None
-    count: int | None = None
-    flags: tuple[str, ...] = ()
-    converts: bool = False  # as many records need not be written as are read
-    placed: bool = False  # it does not begin at the start of a file
-    looped: bool = False
+    def __init__(self, operands: str, looped: bool = False) -> None:
+        values = {name: value.strip("\"'") for name, value in _OPERAND.findall(operands)}
+        sizes = ("bs", "bs") if "bs" in values else ("ibs", "obs")
+        self.text, self.looped = f"dd{operands}"[:200], looped
+        self.source, self.target = values.get("if"), values.get("of")
+        self.input_size, self.output_size = (size_of(values.get(name)) for name in sizes)
+        self.flags = tuple(f"{name}={values[name]}" for name in ("conv", "iflag", "oflag") if name in values)
+        words = {word for flag in self.flags for word in flag.partition("=")[2].split(",")}
+        self.count = None if "count_bytes" in words else size_of(values.get("count"))
+        # as many records need not be written as are read
+        self.converts = not words.isdisjoint({"sync", "block", "unblock", "sparse"}) or "cbs" in values
+        self.converts = self.converts or ("bs" not in values and ("ibs" in values or "obs" in values))
+        # it does not begin at the start of a file
+        self.placed = not {"seek", "skip", "oseek", "iseek"}.isdisjoint(values) or "append" in words
 
     @property
     def generated(self) -> bool:
@@ -61,29 +64,11 @@ def commands(line: str) -> list[Command]:
         return []
     matches = list(_COMMAND.finditer(line))
     if len(matches) > 1 and re.search(r"(?<!\|)\|(?!\|)", line[matches[0].end() : matches[-1].start()]):
-        return [Command(text=line[:200])]
+        command = Command("")
+        command.text = line[:200]
+        return [command]
     looped = _LOOP.search(line) is not None
-    return [_command(match["operands"], looped) for match in matches if "status=none" not in match["operands"]]
-
-
-def _command(operands: str, looped: bool) -> Command:
-    values = {name: value.strip("\"'") for name, value in _OPERAND.findall(operands)}
-    sizes = ("bs", "bs") if "bs" in values else ("ibs", "obs")
-    flags = tuple(f"{name}={values[name]}" for name in ("conv", "iflag", "oflag") if name in values)
-    words = {word for flag in flags for word in flag.partition("=")[2].split(",")}
-    converts = not words.isdisjoint({"sync", "block", "unblock", "sparse"}) or "cbs" in values
-    return Command(
-        text=f"dd{operands}"[:200],
-        source=values.get("if"),
-        target=values.get("of"),
-        input_size=size_of(values.get(sizes[0])),
-        output_size=size_of(values.get(sizes[1])),
-        count=None if "count_bytes" in words else size_of(values.get("count")),
-        flags=flags,
-        converts=converts or ("bs" not in values and ("ibs" in values or "obs" in values)),
-        placed=not {"seek", "skip", "oseek", "iseek"}.isdisjoint(values) or "append" in words,
-        looped=looped,
-    )
+    return [Command(match["operands"], looped) for match in matches if "status=none" not in match["operands"]]
 
 
 def size_of(text: str | None) -> int | None:

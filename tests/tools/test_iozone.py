@@ -9,7 +9,7 @@ import pytest
 from glusterlab.errors import ParseError
 from glusterlab.tools import recognise
 from glusterlab.tools.iozone.runs import Options
-from glusterlab.tools.iozone.tables import COLUMNS, read_header
+from glusterlab.tools.iozone.tables import COLUMNS, Header
 from glusterlab.tools.records import WorkloadRecord
 from tests.hang import no_hang
 from tests.tools import reading
@@ -212,7 +212,7 @@ Output is in kBytes/sec
     names = [column.label for column in COLUMNS[:6]]
     assert kb(whole(text)) == dict(zip(names, [1864, 1901, 6688, 6710, 5331, 2962], strict=True))
     with pytest.raises(ParseError, match="expected the columns"):
-        read_header("kB  reclen    rewrite  write")
+        Header("kB  reclen    rewrite  write")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ A section of throughput mode and a value of a table are one result each; what an
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from glusterlab.reasons import Reason
@@ -55,7 +54,7 @@ def read(document: Document) -> Iterator[records.Record]:
 def _drop_cut_value(run: Run, last_line: int, damage: Damage) -> None:
     """A number at the very end of a file may lack digits: it is taken away unless its place shows that it is whole."""
     if run.rows and run.rows[-1].last_line == last_line and not run.rows[-1].exact:
-        run.rows[-1] = replace(run.rows[-1], values=dict(list(run.rows[-1].values.items())[:-1]))
+        run.rows[-1].values = dict(list(run.rows[-1].values.items())[:-1])
     elif (values := run.excel.values) and values[-1].line == last_line:
         del values[-max(values[-1].places, 1) :]
     else:

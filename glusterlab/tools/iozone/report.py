@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from glusterlab.errors import ParseError
 from glusterlab.tools.document import mended
 from glusterlab.tools.iozone.runs import LABELS, Child, Run, Section, wants_value
-from glusterlab.tools.iozone.tables import COLUMNS, Header, begins_row, is_excel_title, places_of, read_header, read_row
+from glusterlab.tools.iozone.tables import COLUMNS, Header, Row, begins_row, is_excel_title
 
 _VALUE = r"(\S{1,60}?)"
 _UNIT = r"([kK]B(?:ytes)?/sec|ops/sec)"
@@ -137,7 +137,7 @@ def _is_rest_of_row(header: Header, row: str, line: str, requested: tuple[int, .
         return False
     if len(numbers) == 1 or "." in line or int(numbers[1][:30]) > int(numbers[0][:30]):
         return True
-    return len(numbers) - 2 != have and not places_of(header, line) and have + len(numbers) <= header.width
+    return len(numbers) - 2 != have and not header.places_of(line) and have + len(numbers) <= header.width
 
 
 def _is_broken(body: str) -> bool:
@@ -349,7 +349,7 @@ class _Reader:
         run = self._run_for_results()
         if run.has_results or run.header is not None:
             run = self._start()
-        run.header = read_header(body)
+        run.header = Header(body)
         self._header, self._below_table = body, True
         return True
 
@@ -385,7 +385,7 @@ class _Reader:
         # where the lines of a header are broken, its names do not stand above their values
         self._header = " ".join([*self._header.split(), line])
         self._run.header, self._below_table = None, False
-        self._run.header = read_header(self._header)
+        self._run.header = Header(self._header)
         self._below_table = True
         return True
 
@@ -396,7 +396,7 @@ class _Reader:
         if row is None or run is None or run.header is None:
             return False
         self._number = row[0]
-        found = read_row(run.header, row[2], (row[0], row[1]), run.options.columns)
+        found = Row(run.header, row[2], (row[0], row[1]), run.options.columns)
         if (found.file_kb, found.record_kb) in self._seen:
             header, run = run.header, self._start()
             run.header = header

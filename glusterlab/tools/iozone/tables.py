@@ -67,25 +67,66 @@ _LEAST_DIGITS = 3
 _LATE = frozenset({2, 4, 13, 14, 15})
 
 
-@dataclass(frozen=True)
 class Header:
-    """The names of `width` columns: where they `end`, from the end of ``reclen``; empty when its blanks were lost."""
+    """The names of `width` columns: where they `end`, from the end of ``reclen``; empty when its blanks were lost.
 
-    ends: tuple[int, ...]
-    gap: int  # from the end of ``kB`` to that of ``reclen``
-    width: int
+    `gap` is from the end of ``kB`` to that of ``reclen``. `ParseError` when IOzone's columns are not in their order.
+    """
+
+    def __init__(self, line: str) -> None:
+        words = list(_WORD.finditer(line))
+        names = [word[0] for word in words[2:]]
+        if names != [column.word for column in COLUMNS[: len(names)]]:
+            raise ParseError(f"expected the columns of a table in their order, found {' '.join(names)[:200]}")
+        base, self.gap, self.width = words[1].end(), words[1].end() - words[0].end(), len(names)
+        # a header that a person has squeezed has single blanks only
+        spread = any(b.start() - a.end() > 1 for a, b in pairwise(words)) and "\t" not in line.strip()
+        self.ends = tuple(word.end() - base for word in words[2:]) if spread else ()
+
+    def places_of(self, line: str) -> list[int] | None:
+        """The columns under whose names the values of a row end, None where one ends under none."""
+        ends = [word.end() for word in _WORD.finditer(line)]
+        if not self.ends or ends[1] - ends[0] != self.gap:
+            return None
+        places: list[int] = []
+        place = 0
+        for end in (end - ends[1] for end in ends[2:]):
+            while place < self.width and self.ends[place] + _SLACK < end:
+                place += 1
+            if place == self.width or abs(self.ends[place] - end) > _SLACK:
+                return None
+            places.append(place)
+            place += 1
+        return places
 
 
-@dataclass(frozen=True)
 class Row:
-    """A row of a table: sizes in kB of 1,024 bytes, and the values by the number of their column."""
+    """A row of a table, from its first to its last of `lines`: sizes in kB of 1,024 bytes, and values by their column.
 
-    line: int
-    file_kb: int
-    record_kb: int
-    values: dict[int, int]
-    exact: bool  # the last value ends where it must, so no digit is missing
-    last_line: int = 0  # another where the row was broken
+    `exact`: the last value ends where it must, so no digit is missing. `ParseError` where values' columns are in doubt.
+    """
+
+    def __init__(self, header: Header, line: str, lines: tuple[int, int], requested: tuple[int, ...] | None) -> None:
+        words = list(_WORD.finditer(line))
+        numbers = [word[0] for word in words]
+        if any(not (text.isascii() and text.isdigit()) or len(text) > _MAX_DIGITS for text in numbers[2:]):
+            raise ParseError(f"expected rates of at most {_MAX_DIGITS} digits, found {' '.join(numbers[2:])[:200]}")
+        places, count, self.exact = header.places_of(line), len(words) - 2, False
+        if places:
+            late = words[-1].end() - words[1].end() - header.ends[places[-1]]
+            # a value that stands one digit left of where its release puts it has lost that digit
+            # and the first digits of a long one may end where the column before it does
+            self.exact = late >= (places[-1] in _LATE) and len(numbers[-1]) >= _LEAST_DIGITS
+        elif count == header.width:
+            places = list(range(header.width))
+        elif requested is not None and count == len(requested):
+            places = list(requested)
+        elif count:
+            found = f"found {count} of {header.width} values"
+            raise ParseError(f"expected values under the names of their columns, {found}")
+        self.line, self.last_line = lines
+        self.file_kb, self.record_kb = int(numbers[0]), int(numbers[1])
+        self.values = {place: int(text) for place, text in zip(places or (), numbers[2:], strict=True)}
 
 
 class Value(NamedTuple):
@@ -102,61 +143,10 @@ class Value(NamedTuple):
     places: int = 0
 
 
-def read_header(line: str) -> Header:
-    """The header of a table; `ParseError` when it does not name IOzone's columns in their order."""
-    words = list(_WORD.finditer(line))
-    names = [word[0] for word in words[2:]]
-    if names != [column.word for column in COLUMNS[: len(names)]]:
-        raise ParseError(f"expected the columns of a table in their order, found {' '.join(names)[:200]}")
-    base, gap = words[1].end(), words[1].end() - words[0].end()
-    # a header that a person has squeezed has single blanks only
-    spread = any(b.start() - a.end() > 1 for a, b in pairwise(words)) and "\t" not in line.strip()
-    return Header(tuple(word.end() - base for word in words[2:]) if spread else (), gap, len(names))
-
-
 def begins_row(line: str) -> bool:
     """Whether a line is a row of a table, or its beginning: a file size, a record size that is no larger, values."""
     match = _ROW.match(line)
     return match is not None and int(match[2]) <= int(match[1])
-
-
-def read_row(header: Header, line: str, lines: tuple[int, int], requested: tuple[int, ...] | None) -> Row:
-    """A row of a table, from its first to its last of `lines`; `ParseError` where its values' columns are in doubt."""
-    words = list(_WORD.finditer(line))
-    numbers = [word[0] for word in words]
-    if any(not (text.isascii() and text.isdigit()) or len(text) > _MAX_DIGITS for text in numbers[2:]):
-        raise ParseError(f"expected rates of at most {_MAX_DIGITS} digits, found {' '.join(numbers[2:])[:200]}")
-    places, count, exact = places_of(header, line), len(words) - 2, False
-    if places:
-        late = words[-1].end() - words[1].end() - header.ends[places[-1]]
-        # a value that stands one digit left of where its release puts it has lost that digit
-        # and the first digits of a long one may end where the column before it does
-        exact = late >= (places[-1] in _LATE) and len(numbers[-1]) >= _LEAST_DIGITS
-    elif count == header.width:
-        places = list(range(header.width))
-    elif requested is not None and count == len(requested):
-        places = list(requested)
-    elif count:
-        raise ParseError(f"expected values under the names of their columns, found {count} of {header.width} values")
-    values = {place: int(text) for place, text in zip(places or (), numbers[2:], strict=True)}
-    return Row(lines[0], int(numbers[0]), int(numbers[1]), values, exact, lines[1])
-
-
-def places_of(header: Header, line: str) -> list[int] | None:
-    """The columns under whose names the values of a row end, None where one ends under none."""
-    ends = [word.end() for word in _WORD.finditer(line)]
-    if not header.ends or ends[1] - ends[0] != header.gap:
-        return None
-    places: list[int] = []
-    place = 0
-    for end in (end - ends[1] for end in ends[2:]):
-        while place < header.width and header.ends[place] + _SLACK < end:
-            place += 1
-        if place == header.width or abs(header.ends[place] - end) > _SLACK:
-            return None
-        places.append(place)
-        place += 1
-    return places
 
 
 _TITLE = re.compile(r'"?([A-Za-z][A-Za-z -]{2,20}) [Rr]eport"?')
