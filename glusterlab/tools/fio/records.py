@@ -11,7 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -31,28 +31,26 @@ _MAX_SHORT = 0.01
 _BUCKET = 1.1  # by how much a percentile, which is the bound of a bucket, may be above the maximum
 
 
-@dataclass(frozen=True)
 class Job:
     """One entry of a report, which sums up `workers` jobs; None when the file does not say how many."""
 
-    data: dict[str, Any]
-    options: Options
-    version: str | None
     source: Source
-    run: int
-    host: str | None = None
     workers: int | None = None
-    signal: int | None = None  # may have ended the run
     said: str | None = None  # by fio, of what failed in the run
-    interim: bool = False  # a later report of the same run follows
     doubt: str | None = None  # keeps the whole report from being judged
-    details: Details = field(default_factory=dict)  # of the report
-    summed: bool = False  # fio's own sum of the clients' entries
 
-    @property
-    def name(self) -> str | None:
-        name = self.data.get("jobname")
-        return name if isinstance(name, str) else None
+    def __init__(self, report: Report, entry: dict[str, Any], options: dict[str, Any], run: int, interim: bool) -> None:
+        name, host, version = entry.get("jobname"), entry.get("hostname"), report.data.get("fio version")
+        by_clients, own = "client_stats" in report.data, entry.get("job options")
+        self.data, self.report, self.run = entry, report, run
+        self.interim = interim  # a later report of the same run follows
+        values = options | as_options(own)
+        self.options = Options(values, own="job options" in entry, shared=by_clients and own is None)
+        self.version = version.removeprefix("fio-") if isinstance(version, str) else None
+        self.name = name if isinstance(name, str) else None
+        self.host = host if isinstance(host, str) else report.host
+        self.summed = name == _ALL_CLIENTS and by_clients  # fio's own sum of the clients' entries
+        self.details: Details = {}  # of the report
 
     @property
     def errors(self) -> list[int]:
@@ -147,7 +145,7 @@ def _record(
         "ioengine": options.text("ioengine"),
         "runtime_limit_s": options.runtime_s,
         "ramp_s": options.ramp_s,
-        "interrupted": job.signal is not None or _ended_early(job) is not None or None,
+        "interrupted": job.report.signal is not None or _ended_early(job) is not None or None,
         "interim": job.interim or None,
         "sum_of": "directions" if in_parts else "clients" if job.summed else None,
         "error": job.errors[0] if job.errors else None,
@@ -195,8 +193,8 @@ def _faults(job: Job) -> Iterator[Reason]:
         yield failed(f"fio said before its report: {job.said}")
     if job.interim:
         yield incomplete("expected the last report of a run, found an interim one")
-    if job.signal is not None:
-        yield incomplete(f"the run was interrupted: signal {job.signal}")
+    if job.report.signal is not None:
+        yield incomplete(f"the run was interrupted: signal {job.report.signal}")
     if (short := _ended_early(job)) is not None:
         yield incomplete(f"the run was interrupted: expected {short}")
 
@@ -351,8 +349,7 @@ def read_jobs(document: Document) -> Iterator[tuple[Job, list[WorkloadRecord]]]:
 
 def _jobs(document: Document, report: Report, run: int, interim: bool) -> Iterator[Job]:
     listed = entries(report.data)
-    version, disks = report.data.get("fio version"), report.data.get("disk_util")
-    by_clients = "client_stats" in report.data
+    disks = report.data.get("disk_util")
     common, by_client = _global_options(document, report)
     hosts = {entry["hostname"] for entry in listed if isinstance(entry.get("hostname"), str)}
     # how busy the disks were is the run's, not a job's: it goes with the first
@@ -367,31 +364,18 @@ def _jobs(document: Document, report: Report, run: int, interim: bool) -> Iterat
     # an error that a job has may be what the line is of
     said = None if any(whole(code) for entry in listed for code in _each(entry.get("error"))) else report.error
     for entry in listed:
-        own = entry.get("job options")
-        values = by_client.get(_names(entry, "hostname", "port"), common) | as_options(own)
-        job = Job(
-            data=entry,
-            options=Options(values, own="job options" in entry, shared=by_clients and own is None),
-            version=version.removeprefix("fio-") if isinstance(version, str) else None,
-            source=document.source(report.line),
-            run=run,
-            host=entry.get("hostname") if isinstance(entry.get("hostname"), str) else report.host,
-            signal=report.signal,
-            said=said,
-            interim=interim,
-            doubt=doubt,
-            details=details,
-            summed=entry.get("jobname") == _ALL_CLIENTS and by_clients,
-        )
+        job = Job(report, entry, by_client.get(_names(entry, "hostname", "port"), common), run, interim)
+        job.source, job.said, job.doubt = document.source(report.line), said, doubt
+        job.details, details = details, {}
         if job.summed:
-            workers = None if None in parts else sum(part for part in parts if part is not None) or None
+            job.workers = None if None in parts else sum(part for part in parts if part is not None) or None
             # fio gives the sum the name of the last client, which is its own only when alone
-            yield replace(job, workers=workers, host=job.host if len(hosts) == 1 else None)
+            job.host = job.host if len(hosts) == 1 else None
         else:
             of_section = alike[_names(entry, "hostname", "port", "jobname", "groupid")]
-            parts.append(_workers(job, of_section, cut=report.cut))
-            yield replace(job, workers=parts[-1])
-        details = {}
+            job.workers = _workers(job, of_section, cut=report.cut)
+            parts.append(job.workers)
+        yield job
 
 
 def _names(entry: dict[str, Any], *keys: str) -> tuple[str, ...]:
