@@ -349,5 +349,7 @@ IPERF3 = Iperf3(
     operations=(base.Operation("send", "write"), base.Operation("receive", "read")),
     of_links=True,
     options=dict.fromkeys(("-t", "-O", "-P", "-w", "-l", "-M"), base.VALUE),
-    programs=(base.Program("iperf3", "iperf3", ("--version",), "3.12", baseline_roles=frozenset({"server", "client"})),),
+    programs=(
+        base.Program("iperf3", "iperf3", ("--version",), "3.12", baseline_roles=frozenset({"server", "client"})),
+    ),
 )
