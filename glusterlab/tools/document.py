@@ -335,10 +335,8 @@ def by_host(lines: Sequence[str], mark: re.Pattern[str]) -> dict[str | None, lis
     found: dict[str | None, list[tuple[int, str]]] = {}
     for number, line in enumerate(lines, start=1):
         match = _HOST.match(line) if hosts else None
-        if match is not None and match[1] in hosts:
-            found.setdefault(match[1], []).append((number, match[2]))
-        else:
-            found.setdefault(None, []).append((number, line))
+        host, rest = (match[1], match[2]) if match is not None and match[1] in hosts else (None, line)
+        found.setdefault(host, []).append((number, rest))
     return found
 
 

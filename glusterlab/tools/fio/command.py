@@ -13,10 +13,12 @@ caches of servers, and those of clients for other's sake, are dropped as for eve
 engine waits 2 s before it begins, outside of what is measured, and logs to /tmp/fio_gfapi.log of the client.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import accumulate
 from math import fsum
 from pathlib import Path
 from typing import Any
@@ -185,14 +187,10 @@ def _latencies(entry: dict[str, Any]) -> Counter[float]:
 
 def _percentiles(buckets: Mapping[float, int]) -> dict[str, Any]:
     """The least bucket by which a share of all calls was done, as fio itself takes it."""
-    total, done = sum(buckets.values()), 0
-    found: dict[str, Any] = dict.fromkeys(_PERCENTILES)
-    for seconds in sorted(buckets):
-        done += buckets[seconds]
-        for name, share in _PERCENTILES.items():
-            if found[name] is None and done >= share * total:
-                found[name] = seconds
-    return found
+    ordered = sorted(buckets)
+    done = list(accumulate(buckets[seconds] for seconds in ordered))
+    least = {name: bisect_left(done, share * sum(buckets.values())) for name, share in _PERCENTILES.items()}
+    return {name: ordered[place] if done else None for name, place in least.items()}
 
 
 FIO = Fio(
