@@ -431,5 +431,7 @@ def _progress(report: Report) -> tuple[int | None, list[tuple[str, ...]], list[t
         sides = [entry.get(label) for label in _DIRECTIONS]
         amount = sum(whole(side.get("io_bytes")) or 0 for side in sides if isinstance(side, dict))
         done.append((whole(entry.get("elapsed")) or 0, amount))
-    jobs = [(repr(report.host), *_names(entry, "jobname", "groupid", "job_start")) for entry in listed]
+    jobs: list[tuple[str, ...]] = [
+        (repr(report.host), *_names(entry, "jobname", "groupid", "job_start")) for entry in listed
+    ]
     return (None if now is None or first is None else now - first), jobs, done

@@ -376,8 +376,10 @@ class ProfileText(_Lines):
         if (fop := _FOP.fullmatch(text)) is not None:
             self._close_blocks(line)
             percent, mean, unit, least, most, calls, name = fop.groups()
-            times = (number(time) for time in (mean, least, most))
-            stats.fops.append(Fop(name, int(calls), *times, line, (unit or "us").replace("µ", "u"), number(percent)))
+            unit = (unit or "us").replace("µ", "u")
+            stats.fops.append(
+                Fop(name, int(calls), number(mean), number(least), number(most), line, unit, number(percent))
+            )
             return
         label, colon, rest = (part.strip() for part in text.partition(":"))
         sizes = _OLD_SIZES.fullmatch(text)
