@@ -13,7 +13,7 @@ from glusterlab.spec.fields import suggest
 from glusterlab.store.evidence import ARCHIVE, opened
 from glusterlab.telemetry import records as telemetry
 from glusterlab.telemetry.reader import recognise
-from glusterlab.tools.document import MAX_BYTES, Document, located, read_head
+from glusterlab.tools.document import MAX_BYTES, Document, located, read_start
 from glusterlab.tools.records import Record
 
 TELEMETRY_TOOLS = ("sar", "sadf")  # tools whose files are read in windows, whatever their size
@@ -42,7 +42,7 @@ def parse(path: str | Path, *, tool: str | None = None, averages: bool = False) 
     with located(path), _opened(path) as plain:
         found: Iterator[Record]
         if _is_telemetry(plain, tool):
-            found = telemetry.records(_source(plain), averages)
+            found = telemetry.records(sys.stdin.buffer if plain == STDIN else plain, averages)
         else:
             found = readers.read(_document(plain), tool)
         for record in found:
@@ -65,14 +65,10 @@ def _is_telemetry(path: Path, tool: str | None) -> bool:
 
 
 def _telemetry_tool(path: Path) -> str | None:
-    head = read_head(path)
+    head = read_start(path)
     tool = recognise(head)
     # a log may hold sar's lines and a tool's report; the report is what it was kept for
     return tool if tool is not None and readers.surest(Document(path, head))[0] < _SURE else None
-
-
-def _source(path: Path) -> Path | telemetry.Stream:
-    return sys.stdin.buffer if path == STDIN else path
 
 
 def _document(path: Path) -> Document:
@@ -113,10 +109,8 @@ def write_lines(
 
 def _lines(path: Path, tool: str | None, averages: bool, wanted: frozenset[str]) -> Iterator[str]:
     if _is_telemetry(path, tool):
-        for text in telemetry.json_lines(_source(path), averages):
-            if not wanted or "telemetry" in wanted:
-                yield text
+        texts = telemetry.json_lines(sys.stdin.buffer if path == STDIN else path, averages)
+        yield from (text for text in texts if not wanted or "telemetry" in wanted)
     else:
-        for record in readers.read(_document(path), tool):
-            if not wanted or record.kind in wanted:
-                yield record.to_json()
+        records = readers.read(_document(path), tool)
+        yield from (record.to_json() for record in records if not wanted or record.kind in wanted)

@@ -9,12 +9,8 @@ import stat
 from io import BufferedReader, FileIO
 from pathlib import Path
 
-MAX_BYTES = 8 << 30
-"""Of a file on the disk: what is hashed and streamed may be long, but ends."""
-
-MAX_JSON_BYTES = 16 << 20
-"""A JSON file of the suite's own may have so many bytes; raw files from elsewhere are hostile."""
-
+MAX_BYTES = 8 << 30  # of a file on the disk: what is hashed and streamed may be long, but ends
+MAX_JSON_BYTES = 16 << 20  # of a JSON file of the suite's own; raw files from elsewhere are hostile
 MAX_RATIO, SMALL_BYTES = 500, 4 << 20
 """So many times its bytes may a packed file unpack to, or to `SMALL_BYTES`; telemetry of an idle host reaches 240."""
 

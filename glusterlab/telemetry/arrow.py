@@ -4,8 +4,11 @@ The small regular files of a sample's hosts are read at once (`read_together`), 
 the rows of one host; all that needs care is left to `arrow_batches`, file by file.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,7 +22,7 @@ from glusterlab.telemetry.blocks import Block, Chunk
 from glusterlab.telemetry.columns import NotRegular
 from glusterlab.telemetry.metrics import TABLE_ACTIVITIES, counts_caches, impossible, normalise
 from glusterlab.telemetry.reader import read_batches, read_chunk
-from glusterlab.telemetry.sadf import Group, group_of, read_rows, sections
+from glusterlab.telemetry.sadf import grouped, read_rows
 from glusterlab.tools.document import PACKED_ERRORS, open_binary
 
 BATCH_ROWS = 1 << 20  # rows of a table at least, but for the last: fewer make more row groups of less use
@@ -28,19 +31,12 @@ MAX_BYTES = 1 << 20  # a file of more text is not read together with others
 BATCH_BYTES = 8 << 20  # so much text of several files is read at once
 
 _BEGINNING = b"# hostname;interval;timestamp;"
+# restarts, comments of sadc, several tables in one row, binary data: files with these are read alone
 _IRREGULAR = (b"\x00", b"\r", b"LINUX-RESTART", b";COM ", b"[...]", b"\n\n", b"#\n", b"\xef\xbb\xbf")
-"""Restarts, comments of sadc, several tables in one row, binary data: files with these are read alone."""
 
 
-class _Codes(dict[str, int]):
-    """Codes of the texts of a dictionary column, in the order in which they were met."""
-
-    def __missing__(self, name: str) -> int:
-        self[name] = len(self)
-        return self[name]
-
-    def array(self, codes: NDArray[Any]) -> pa.DictionaryArray:
-        return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(self) or [""], type=pa.string()))
+Floats = NDArray[np.float64]
+Codes = int | NDArray[Any]  # one per row, or the same for all of them
 
 
 class _Batches:
@@ -48,19 +44,14 @@ class _Batches:
 
     def __init__(self, constants: Mapping[str, str | int | float]) -> None:
         self.constants = constants
-        self.names = {name: _Codes() for name in ("host", "role", "activity", "device", "metric")}
+        # codes of the texts of dictionary columns, in the order in which they were met
+        texts = ("host", "role", "activity", "device", "metric")
+        self.names = {name: defaultdict[str, int](count().__next__) for name in texts}
         self.parts: list[dict[str, NDArray[Any]]] = []
         self.rows = 0
 
-    def add(
-        self,
-        block: Block,
-        values: Mapping[str, NDArray[np.float64]],
-        time: NDArray[np.float64],
-        host: int | NDArray[np.int16],
-        role: int | NDArray[np.int8],
-    ) -> None:
-        """Take a block with its values in SI units; codes are one per row, or the same for all of them."""
+    def add(self, block: Block, values: Mapping[str, Floats], time: Floats, host: Codes, role: Codes) -> None:
+        """Take a block with its values in SI units."""
         rows, count = len(block), len(values)
         names = [""] if block.device is None else block.device.categories
         device = np.array([self.names["device"][name] for name in names], dtype=np.int32)
@@ -68,7 +59,7 @@ class _Batches:
         activity = self.names["activity"][TABLE_ACTIVITIES.get(block.activity, block.activity)]
         metrics = np.array([self.names["metric"][name] for name in values], dtype=np.int16)
 
-        def each(codes: int | NDArray[Any], dtype: type[np.signedinteger[Any]]) -> NDArray[Any]:
+        def each(codes: Codes, dtype: type[np.signedinteger[Any]]) -> NDArray[Any]:
             return np.tile(np.broadcast_to(np.asarray(codes, dtype), rows), count)
 
         part = {
@@ -100,12 +91,14 @@ class _Batches:
             "sample": pa.array(np.full(rows, int(self.constants.get("sample", 0)), dtype=np.int64)),
         }
         for name in tuple(parts[0]):
-            column = np.concatenate([part.pop(name) for part in parts])
-            columns[name] = self.names[name].array(column) if name in self.names else pa.array(column)
+            columns[name] = pa.array(np.concatenate([part.pop(name) for part in parts]))
+            if name in self.names:
+                texts = pa.array(list(self.names[name]) or [""], type=pa.string())
+                columns[name] = pa.DictionaryArray.from_arrays(columns[name], texts)
         return pa.table(columns)
 
 
-def epoch_of(block: Block, zone: str | None) -> NDArray[np.float64]:
+def epoch_of(block: Block, zone: str | None) -> Floats:
     """Epoch seconds of a block's rows; NaN where the file has no date."""
     if not block.dated:
         return np.full(len(block), np.nan)
@@ -179,27 +172,21 @@ def read_together(
 ) -> pa.Table:
     """Telemetry of hosts, of texts as `regular_text` returned them, with the host and the role of each.
 
-    Rows of one host, activity, device and metric are in the order of the file. `NotRegular` when a text is not regular
-    after all, or none of them has a row.
+    Rows of one host, activity, device and metric are in the file's order. `NotRegular` for other texts, and for no row.
     """
-    groups: dict[tuple[str, int], Group] = {}
-    for file, text in enumerate(texts):
-        for header, _, section in sections(text):
-            if section:
-                group = group_of(groups, header, section)
-                # rows of USB devices have another order of columns than their header
-                if group is None or not group.header.isascii() or group.table.activity == "usb":
-                    raise NotRegular
-                group.sections.append((file, section))
-    memory = [file for group in groups.values() if group.table.activity == "memory" for file in dict(group.sections)]
+    groups = grouped(texts)
+    memory = [file for group in groups if group.table.activity == "memory" for file in dict(group.sections)]
+    # what one table of memory says of a host's sysstat holds for the others, too
     if not groups or len(memory) != len(set(memory)):
-        # what one table says of a host's sysstat holds for the others, too
+        raise NotRegular
+    # rows of USB devices have another order of columns than their header
+    if any(not group.header.isascii() or group.table.activity == "usb" for group in groups):
         raise NotRegular
     batches = _Batches(constants)
     host_codes = np.array([batches.names["host"][host] for host in hosts], dtype=np.int16)
     role_codes = np.array([batches.names["role"][role] for role in roles], dtype=np.int8)
-    for group in groups.values():
-        names, block = read_rows(b"".join(section for _, section in group.sections), group.columns, group.table)
+    for group in groups:
+        names, block = read_rows(group.rows, group.columns, group.table)
         places = np.array([(file, section.count(b"\n")) for file, section in group.sections], dtype=np.int32)
         files = np.repeat(*places.T)
         # one host per file, whatever it calls itself
@@ -220,23 +207,17 @@ def read_together(
 
 
 def write_parquet(tables: Iterable[pa.Table], sink: Path | BinaryIO) -> int:
-    """Write tables as one Parquet file, and return its rows; without any nothing is written.
-
-    After the `ParseError` of a table's maker the file has what is whole.
-    """
-    writer = None
-    rows = 0
-    try:
+    """Write tables as one Parquet file, what is whole before a `ParseError`, or none without any; return its rows."""
+    writer, rows = None, 0
+    with ExitStack() as closing:
         for table in _gathered(tables):
             if writer is None:
                 # time stamps and texts come again and again; a dictionary of values costs more than it saves
                 repeated = [name for name in table.column_names if name != "value"]
                 writer = pq.ParquetWriter(sink, table.schema, compression="zstd", use_dictionary=repeated)
+                closing.callback(writer.close)
             writer.write_table(table)
             rows += table.num_rows
-    finally:
-        if writer is not None:
-            writer.close()
     return rows
 
 

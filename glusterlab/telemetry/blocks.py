@@ -18,7 +18,6 @@ Kind = Literal["sar", "hosts", "csv", "json"]
 
 WINDOW_BYTES = 24 << 20  # so much text is in memory at once
 CHUNK_BYTES = 64 << 20  # a file is divided into parts of about this size
-
 DAY_S = 86_400.0
 
 
@@ -105,17 +104,13 @@ class Clock:
 
 @dataclass(slots=True)
 class State:
-    """What the text before a place says about the text after it; `date` is in epoch seconds as if it were UTC.
-
-    `clocks` go by table, since the last restart, and `segment` is where those tables begin. `twelve`: no hour since the
-    banner was one that a clock of twelve hours does not have.
-    """
+    """What the text before a place says about the text after it."""
 
     host: str | None = None
-    date: float | None = None
-    clocks: dict[str, Clock] = field(default_factory=dict)
-    segment: Clock = field(default_factory=Clock)
-    twelve: bool = True
+    date: float | None = None  # epoch seconds as if it were UTC
+    clocks: dict[str, Clock] = field(default_factory=dict)  # by table, since the last restart
+    segment: Clock = field(default_factory=Clock)  # where those tables begin
+    twelve: bool = True  # no hour since the banner was one that a clock of twelve hours does not have
     decimal: Literal[".", ","] = "."
 
 

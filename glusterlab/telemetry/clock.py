@@ -156,8 +156,7 @@ def start_table(state: State, mark: str, seconds: float, zoned: bool) -> None:
         state.clocks[mark] = Clock(segment.day, start)
         return
     day, last = _next(state, place, seconds, zoned)
-    begins = state.segment.last is not None and abs(start - state.segment.last) <= NEAR_S
-    if begins and (place.last is None or abs(last - place.last) > NEAR_S):
+    if abs(start - segment.last) <= NEAR_S and (place.last is None or abs(last - place.last) > NEAR_S):
         # sar prints the table anew: of other interrupts, or another device
         day, last = segment.day, start
     place.day, place.last = day, last

@@ -14,12 +14,10 @@ from glusterlab.shell import HostCommand, join, quote
 from glusterlab.spec.cluster import Host
 from glusterlab.tools.document import located, read_text
 
+# activities without which a host's telemetry is not complete, and a column by which each is known
 REQUIRED = {"cpu": "%iowait", "load": "ldavg-1", "memory": "kbmemfree"}
-"""Activities without which a host's telemetry is not complete, and a column by which each is known."""
-
+# where systems keep sadc, which is on no PATH: Debian to 12, Debian from 13, Red Hat, others
 SADC_PLACES = ("/usr/lib/sysstat/sadc", "/usr/libexec/sysstat/sadc", "/usr/lib64/sa/sadc", "/usr/lib/sa/sadc")
-"""Where systems keep sadc, which is on no PATH: Debian to 12, Debian from 13, Red Hat, others."""
-
 _SADC = f"""\
 sadc=
 for place in {" ".join(SADC_PLACES)}; do
@@ -30,10 +28,7 @@ done
 
 
 def start_command(host: Host, interval_s: int, count: int, path: str) -> HostCommand:
-    """Start sadc in a session of its own; the command returns when it has begun to write.
-
-    It ends by itself after `count` records. Beside its binary file on the host, `path`, are ``.pid`` and ``.err``.
-    """
+    """Start sadc, which ends after `count` records, in a session of its own; return when it has begun to write."""
     file, pid, err, folder = (quote(text) for text in (path, f"{path}.pid", f"{path}.err", path.rpartition("/")[0]))
     script = (
         f"{_SADC}[ -d {folder} ] || mkdir -p {folder} || exit 1\n"
@@ -106,16 +101,12 @@ class Coverage:
 
 
 def coverage(path: Path) -> Coverage:
-    """The time that a file covers.
-
-    `ParseError` when it is damaged, lacks one of the `REQUIRED` activities, or has rows that no host can have had.
-    """
+    """The time that a file covers; `ParseError` for damage, without all `REQUIRED`, and for what no host can have."""
     intervals: dict[float, float] = {}
     restarts: list[float] = []
     headers: set[str] = set()
     latest: dict[str, float] = {}
-    header, fields, record = None, 0, "\n"
-    text = read_text(path)
+    header, fields, record, text = None, 0, "\n", read_text(path)
     for number, line in enumerate(text.splitlines(), start=1):
         # most lines of a long sample are of the record of the line before
         if not line or (line.startswith(record) and line.count(";") == fields):
@@ -146,8 +137,7 @@ def coverage(path: Path) -> Coverage:
             if time < latest.get(header, time):
                 message = f"expected rows in the order of time, found {time:.0f} after {latest[header]:.0f}"
                 raise ParseError(message, file=path, line=number)
-            latest[header] = time
-            intervals[time] = interval
+            latest[header], intervals[time] = time, interval
             record = ";".join([*words[:3], ""])
     columns = {column for header in headers for column in header.split(";")}
     missing = sorted(activity for activity, mark in REQUIRED.items() if mark not in columns)
@@ -160,13 +150,8 @@ def coverage(path: Path) -> Coverage:
     if rest and (sum(rest) > 1.5 * between + 2.0 or intervals[first] > 2.0 * max(rest) + 1.0):
         found = f"{intervals[first]:g} and {sum(rest):g} s"
         raise ParseError(f"expected intervals of one length that last {between:.0f} s, found {found}", file=path)
-    return Coverage(
-        begin_s=first - intervals[first],
-        end_s=max(intervals),
-        interval_s=median(intervals.values()),
-        covered_s=sum(intervals.values()),
-        restarts=tuple(restarts),
-    )
+    lengths = intervals.values()
+    return Coverage(first - intervals[first], max(intervals), median(lengths), sum(lengths), tuple(restarts))
 
 
 def _check_values(path: Path, text: str) -> None:

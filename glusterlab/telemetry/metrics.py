@@ -16,7 +16,6 @@ PERCENT = 0.01
 
 SAME_TOTAL = 0.005  # memory used and free are all memory up to this relative difference
 
-
 _PRESSURE = {
     f"%{share[0]}{what}{column}": (f"{what_name}_{share}{name}_fraction", PERCENT)
     for what, what_name in (("cpu", "cpu"), ("io", "io"), ("mem", "memory"))
@@ -164,13 +163,11 @@ LIMITS: Mapping[str, tuple[float, float]] = {
 }  # fmt: skip
 """What a value can be, in SI units, by activity and metric, whose end is the unit; the first pattern counts."""
 
+# what the shares of a CPU add up to, in percent: old versions count an iowait that went back as 0 in the sum only
 CPU_SUM = (80.0, 120.0)
-"""What the shares of a CPU add up to, in percent: old versions count an iowait that went back as 0 in the sum only."""
-
 _ALL_SHARES = (("%user", "%usr"), ("%system", "%sys"), ("%nice",), ("%iowait",), ("%idle",))
 
 TABLE_ACTIVITIES: Mapping[str, str] = {"queue": "load"}  # activities whose name in tables is another than in records
-
 _INTERRUPTS = re.compile(r"CPU(\d{1,6})|i(\d{3})/s")
 
 
@@ -192,16 +189,12 @@ def metric_of(activity: str, column: str) -> tuple[str, float]:
 
 
 SUFFIXED = re.compile(r"(\d{1,15}(?:[.,]\d{1,9})?)([%BkMGTP])")  # a number with a unit, as ``sar --human`` prints it
-
 _BYTES = {letter: 1024.0**power for power, letter in enumerate("BkMGTP")}
 
 
-def scaled(activity: str, column: str, word: str) -> float | None:
-    """A number with a unit in the column's own one; None where that is not clear."""
-    if (found := SUFFIXED.fullmatch(word)) is None:
-        return None
-    value = float(found[1].replace(",", "."))
-    name, factor = metric_of(activity, column)
+def scaled(activity: str, column: str, found: re.Match[str]) -> float | None:
+    """What `SUFFIXED` has found in the column's own unit; None where that is not clear."""
+    value, (name, factor) = float(found[1].replace(",", ".")), metric_of(activity, column)
     if found[2] == "%":
         return value if factor == PERCENT else None
     return value * _BYTES[found[2]] / factor if name.endswith(("_bytes", "_bytes_per_s")) else None
@@ -213,6 +206,9 @@ def activities_of(column: str) -> tuple[str, ...]:
     if _INTERRUPTS.fullmatch(column):
         return ("interrupts",)
     return tuple(activity for activity, columns in METRICS.items() if column in columns)
+
+
+_MEMORY = {"kbmemfree", "kbmemused", "%memused", "kbbuffers", "kbcached"}  # they show how memory in use is counted
 
 
 def normalise(block: Block, older: bool = False) -> dict[str, NDArray[np.float64]]:
@@ -249,19 +245,14 @@ def impossible(block: Block) -> tuple[NDArray[np.bool_], str] | None:
         total = np.sum(list(block.metrics.values()), axis=0)
         whole = all(not block.metrics.keys().isdisjoint(names) for names in _ALL_SHARES)
         # a CPU that is off has no share of anything
-        checks.append(
-            ("the shares of a CPU", np.where(total == 0, 100.0, total), CPU_SUM if whole else (0, CPU_SUM[1]))
-        )
+        total = np.where(total == 0, 100.0, total)
+        checks.append(("the shares of a CPU", total, CPU_SUM if whole else (0, CPU_SUM[1])))
     for column, values, (low, high) in checks:
         wrong = (values < low) | (values > high)
         if wrong.any() and (not what or wrong.argmax() < found.argmax()):
             what = f"expected {low:g} to {high:g} in {column}, found {values[wrong.argmax()]:g}"
         found |= wrong
     return (found, what) if what else None
-
-
-_MEMORY = {"kbmemfree", "kbmemused", "%memused", "kbbuffers", "kbcached"}
-"""Columns that show how memory in use is counted."""
 
 
 def counts_caches(block: Block) -> bool:

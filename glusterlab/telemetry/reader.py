@@ -19,7 +19,7 @@ from glusterlab.telemetry.sar import TextReader
 from glusterlab.telemetry.sar_lines import LineReader
 from glusterlab.telemetry.sysstat import header_of
 from glusterlab.telemetry.windows import check_text, is_plain, windows
-from glusterlab.tools.document import HEAD_BYTES, Document, by_host, decode, read_head, split_lines
+from glusterlab.tools.document import HEAD_BYTES, Document, by_host, decode, read_start, split_lines
 
 _CSV = re.compile(r"(?m)^#? ?hostname;interval;timestamp;")
 _CSV_ROW = re.compile(r"(?m)^[^;\n]{1,255};-?\d{1,9};(?:\d{9,10}|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^;\n]{0,6});")
@@ -38,7 +38,6 @@ _MARK = re.compile(_HEADER)
 _PREFIXED = re.compile(rf"(?m)^[ \t]*\[?[A-Za-z0-9][A-Za-z0-9._-]{{0,253}}\]?: +{_HEADER}")
 SCAN_BYTES = 4 << 20  # so much text is searched at a time for a place to divide it
 _LINES = 20_000  # lines with a time among which a header of sar is searched
-
 _NOT_READ = {
     "the XML of sadf -x": re.compile(r"<sysstat"),
     "the SVG of sadf -g": re.compile(r"(?s)<svg.*>Linux \d"),
@@ -77,8 +76,7 @@ def recognise(head: bytes) -> Tool | None:
     >>> recognise(b"12:00:00 CPU %user %idle\n12:00:01 all 1.00 99.00\n")
     'sar'
     """
-    kind = _kind(head[:HEAD_BYTES])
-    if kind in {"sar", "hosts"}:
+    if (kind := _kind(head[:HEAD_BYTES])) in {"sar", "hosts"}:
         return "sar"
     return None if kind is None and _not_read(head) is None else "sadf"
 
@@ -89,7 +87,7 @@ def chunks(path: Path, chunk_bytes: int = CHUNK_BYTES) -> list[Chunk]:
     Big plain text of several reports of sar is divided at banners into parts of at least `chunk_bytes`; other files are
     one chunk, which is read as a stream. `ParseError` when the file cannot be read, or neither sar nor sadf wrote it.
     """
-    head = read_head(path)
+    head = read_start(path)
     # UTF-16 has a NUL in every other byte
     if not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         check_text(head, path)
@@ -120,10 +118,9 @@ def _divide(path: Path, chunk_bytes: int) -> list[Chunk]:
 
 
 def read_chunk(chunk: Chunk, averages: bool = False, window_bytes: int = WINDOW_BYTES) -> Iterator[list[Block]]:
-    """The blocks of a chunk, those of a window of text together, in memory that does not grow with the file.
+    """The blocks of a chunk, those of a window of text together; `averages` also gives those that sar printed.
 
-    `averages` also gives those that sar printed. `ParseError` for damage, for a value that no host can have, and for a
-    cut, after what is whole.
+    `ParseError` for damage, for a value that no host can have, and for a cut, after what is whole.
     """
     if chunk.kind == "sar":
         batches = TextReader(chunk, averages, window_bytes).batches()
@@ -158,17 +155,16 @@ def _read_by_host(chunk: Chunk, averages: bool) -> Iterator[list[Block]]:
         if host is None:
             # what the shell says around them
             continue
-        numbers = [number for number, _ in numbered]
+        places = np.array([number for number, _ in numbered])
         with tempfile.NamedTemporaryFile("w", prefix="glusterlab-", encoding="utf-8") as kept:
             # a last line without its end may be cut off
-            kept.write("\n".join(line for _, line in numbered) + "\n" * (numbers[-1] < len(every)))
+            kept.write("\n".join(line for _, line in numbered) + "\n" * (numbered[-1][0] < len(every)))
             kept.flush()
             try:
                 for batch in TextReader(Chunk(Path(kept.name), "sar"), averages).batches():
-                    places = np.array(numbers)
                     yield [replace(block, host=block.host or host, lines=places[block.lines - 1]) for block in batch]
             except ParseError as error:
-                line = None if error.line is None else numbers[error.line - 1]
+                line = None if error.line is None else numbered[error.line - 1][0]
                 damage = damage or ParseError(error.message, file=chunk.path, line=line)
     if damage is not None:
         raise damage

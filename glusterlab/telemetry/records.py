@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import repeat
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,11 @@ from glusterlab.telemetry.blocks import Block
 from glusterlab.telemetry.reader import read_batches
 from glusterlab.tools.records import Source, TelemetryRecord
 
-Stream: TypeAlias = IO[bytes]
-
 WINDOW_BYTES = 8 << 20
-
 SLICE_ROWS = 4096  # rows that are printed at once: a byte of text becomes about 40 of JSON
 
 
-def records(source: Path | Stream, averages: bool = False) -> Iterator[TelemetryRecord]:
+def records(source: Path | IO[bytes], averages: bool = False) -> Iterator[TelemetryRecord]:
     """Every value of a file as a record, in its order; a stream is the standard input. Raises as `read_batches`."""
     for name, batch in _batches(source, averages):
         for number, row in zip(*(places.tolist() for places in _order(batch)), strict=True):
@@ -34,7 +31,6 @@ def records(source: Path | Stream, averages: bool = False) -> Iterator[Telemetry
                 value = float(values[row])
                 yield TelemetryRecord(
                     tool=block.tool,
-                    tool_version=None,
                     source=Source(name, int(block.lines[row])),
                     host=block.host,
                     time="average" if block.average else iso_time(float(block.time[row]), block.utc, block.dated),
@@ -45,7 +41,7 @@ def records(source: Path | Stream, averages: bool = False) -> Iterator[Telemetry
                 )
 
 
-def json_lines(source: Path | Stream, averages: bool = False) -> Iterator[str]:
+def json_lines(source: Path | IO[bytes], averages: bool = False) -> Iterator[str]:
     """What `records` gives as JSON, made column by column: texts of many lines, without the end of the last."""
     for name, batch in _batches(source, averages):
         blocks, rows = _order(batch)
@@ -59,7 +55,7 @@ def json_lines(source: Path | Stream, averages: bool = False) -> Iterator[str]:
             yield "\n".join(texts)
 
 
-def _batches(source: Path | Stream, averages: bool) -> Iterator[tuple[str, list[Block]]]:
+def _batches(source: Path | IO[bytes], averages: bool) -> Iterator[tuple[str, list[Block]]]:
     if isinstance(source, Path):
         for batch in read_batches(source, averages, WINDOW_BYTES):
             yield str(source), batch

@@ -41,8 +41,7 @@ def columns_of(columns: list[str], fields: int) -> tuple[str, ...] | None:
     rest = columns[3:]
     # "CPU*" stands for all CPUs of a row of interrupts; the header of USB devices has another order than their rows
     if rest and rest[-1] == "CPU*":
-        count = fields - 3 - (len(rest) - 1)
-        if count < 1:
+        if (count := fields - 3 - (len(rest) - 1)) < 1:
             return None
         rest = [*rest[:-1], "all", *(f"CPU{at}" for at in range(count - 1))]
     elif rest[:3] == ["manufact", "product", "BUS"]:
@@ -58,6 +57,10 @@ class Group:
     columns: tuple[str, ...]
     table: Header
     sections: list[tuple[int, bytes]] = field(default_factory=list)
+
+    @property
+    def rows(self) -> bytes:
+        return b"".join(section for _, section in self.sections)
 
 
 def sections(text: bytes, header: str | None = None) -> Iterator[tuple[str | None, int, bytes]]:
@@ -90,18 +93,15 @@ def group_of(groups: dict[tuple[str, int], Group], header: str | None, section: 
 
 
 def read_rows(rows: bytes, columns: tuple[str, ...], table: Header) -> tuple[Names, Block]:
-    """The host of every row, and the regular rows of one table as a block, without its host and its lines.
-
-    `NotRegular` when a field or a time is not of the usual form, or only some times are in UTC.
-    """
+    """The host of every row, and regular rows of a table as a block, without its host and lines; else `NotRegular`."""
     names = [f"c{at}" for at in range(len(columns))]
     types = {"host": "category", "interval": "float64", "time": "category"} | dict.fromkeys(names, "float64")
     if table.device is not None:
         types[f"c{table.device}"] = "category"
     found = parse(rows, ";", types)
     times = [time_of(text) for text in found["time"].categories]
-    seconds = [pair[0] for pair in times if pair is not None]
-    zones = {pair[1] for pair in times if pair is not None}
+    known = [pair for pair in times if pair is not None]
+    zones = {utc for _, utc in known}
     metrics = {name: found[f"c{at}"] for name, at in table.metrics.items()}
     device = None
     if table.device is not None:
@@ -111,14 +111,14 @@ def read_rows(rows: bytes, columns: tuple[str, ...], table: Header) -> tuple[Nam
         texts = (device_name(table, [*before, name, *after]) or "" for name in column.categories)
         device = Names(column.codes, tuple(texts))
     finite = all(bool(np.isfinite(column).all()) for column in metrics.values())
-    if len(seconds) != len(times) or len(zones) != 1 or not finite:
+    if len(known) != len(times) or len(zones) != 1 or not finite:
         raise NotRegular
     return found["host"], Block(
         tool="sadf",
         host=None,
         activity=table.activity,
         device=device,
-        time=np.array(seconds)[found["time"].codes],
+        time=np.array([seconds for seconds, _ in known])[found["time"].codes],
         utc=zones == {True},
         dated=True,
         metrics=metrics,
@@ -126,19 +126,22 @@ def read_rows(rows: bytes, columns: tuple[str, ...], table: Header) -> tuple[Nam
     )
 
 
+def grouped(texts: Iterable[bytes]) -> list[Group]:
+    """Regular texts by their headers, each section with the number of its text; `NotRegular` for others."""
+    groups: dict[tuple[str, int], Group] = {}
+    for place, text in enumerate(texts):
+        for header, _, section in sections(text):
+            if section:
+                if (group := group_of(groups, header, section)) is None:
+                    raise NotRegular
+                group.sections.append((place, section))
+    return list(groups.values())
+
+
 def regular_blocks(text: bytes, activity: str | None = None) -> list[Block]:
     """The tables (of one activity) of one host's regular text, as of `read_rows`; `NotRegular` for another text."""
-    groups: dict[tuple[str, int], Group] = {}
-    for header, at, section in sections(text):
-        if section:
-            if (group := group_of(groups, header, section)) is None:
-                raise NotRegular
-            group.sections.append((at, section))
-    return [
-        read_rows(b"".join(rows for _, rows in group.sections), group.columns, group.table)[1]
-        for group in groups.values()
-        if activity in (None, group.table.activity)
-    ]
+    groups = (group for group in grouped([text]) if activity in (None, group.table.activity))
+    return [read_rows(group.rows, group.columns, group.table)[1] for group in groups]
 
 
 def _filled(text: bytes, number: int = 0) -> Iterator[tuple[int, bytes]]:
@@ -179,7 +182,7 @@ class CsvReader(WindowReader):
                 yield from self._by_line(group.sections, group.header)
 
     def _by_columns(self, group: Group) -> Block:
-        rows = b"".join(section for _, section in group.sections)
+        rows = group.rows
         lines = line_numbers(*zip(*((line, section.count(b"\n")) for line, section in group.sections), strict=True))
         if b"LINUX-RESTART" in rows or b";COM " in rows or b"\n\n" in rows or rows.startswith(b"\n"):
             kept = [(at, row) for at, row in _filled(rows) if _EVENT.match(row) is None]

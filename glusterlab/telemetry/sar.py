@@ -34,8 +34,7 @@ class _Group:
     heads: list[bytes] = field(default_factory=list)
     rows: list[bytes] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
-    states: list[tuple[int, State]] = field(default_factory=list)
-    """What holds from a block on: banners change it."""
+    states: list[tuple[int, State]] = field(default_factory=list)  # what holds from a block on: banners change it
 
     def add(self, state: State, head: bytes, rows: bytes, line: int) -> None:
         if not self.states or self.states[-1][1] is not state:
@@ -86,8 +85,7 @@ class TextReader(WindowReader):
         by_head, last, reader = self._by_head, None, self.line_reader
         self._at = known = 0
         if self._continues and reader.header is not None and parts[0][:1].isdigit():
-            group = self._group(reader.header, reader.time_words)
-            group.add(reader.state, b"", parts[0].rstrip(b"\n"), self.line)
+            self._group(reader.header, reader.time_words).add(reader.state, b"", parts[0].rstrip(b"\n"), self.line)
             self._at, known = len(parts[0]) + 2, 1
         self._continues = not window.endswith(b"\n\n")
         for index in range(known, len(parts)):
@@ -203,8 +201,7 @@ class TextReader(WindowReader):
         values = {name: columns[f"c{at}"] for name, at in header.metrics.items()}
         if not all(bool(np.isfinite(column).all()) for column in values.values()):
             raise NotRegular
-        offsets = np.cumsum([0] + [len(rows) + 1 for rows in group.rows])
-        firsts = np.searchsorted(starts, offsets)
+        firsts = np.searchsorted(starts, np.cumsum([0] + [len(rows) + 1 for rows in group.rows]))
         blocks = []
         for state, start, end in group.spans():
             rows = slice(int(firsts[start]), int(firsts[end]))

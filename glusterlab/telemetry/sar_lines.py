@@ -51,20 +51,16 @@ class _Row:
 
 
 class LineReader:
-    """Reads lines of a sar report, keeping in `state` what they say about the lines after them.
-
-    `header` is the table in force, `time_words` how many words of its rows are the time, and `average` the table of
-    averages where they have a header of their own. What is whole after the first `damage` is still read.
-    """
+    """Reads lines of a sar report, keeping in `state` what they say about the lines after them."""
 
     def __init__(self, path: Path, averages: bool) -> None:
         self.path = path
         self.state = State()
         self.averages = averages
-        self.damage: ParseError | None = None
-        self.header: Header | None = None
-        self.time_words = 1
-        self.average: Header | None = None
+        self.damage: ParseError | None = None  # the first; what is whole after it is still read
+        self.header: Header | None = None  # of the table in force
+        self.time_words = 1  # of its rows
+        self.average: Header | None = None  # of averages where they have a header of their own
         self._table: tuple[Header, bool] | None = None
         self._rows: list[Row] = []
         self._part: _Row | None = None
@@ -200,8 +196,7 @@ class LineReader:
         self._after = "average" if part.seconds is None else "row"
 
     def _take(self, part: _Row) -> Iterator[Block]:
-        header, average = part.header, part.seconds is None
-        damage = self.damage
+        header, average, damage = part.header, part.seconds is None, self.damage
         if (values := self._values(header, part.fields, part.line)) is None:
             # printed averages are no rows
             self.damage = damage if average else self.damage
@@ -238,8 +233,8 @@ class LineReader:
         values = []
         for name, at in header.metrics.items():
             value = number(fields[at])
-            has_unit = value is None and SUFFIXED.fullmatch(fields[at])
-            if has_unit and (value := scaled(header.activity, name, fields[at])) is None:
+            with_unit = None if value is not None else SUFFIXED.fullmatch(fields[at])
+            if with_unit is not None and (value := scaled(header.activity, name, with_unit)) is None:
                 found = f"expected a number without a unit in {name}, found {fields[at]!r}"
                 raise ParseError(f"{found}; print the report without --human", file=self.path, line=line)
             if value is None:
@@ -249,10 +244,9 @@ class LineReader:
         return values
 
     def flush(self) -> Iterator[Block]:
-        rows, self._rows = self._rows, []
+        rows, self._rows, state = self._rows, [], self.state
         if rows and self._table is not None:
             header, average = self._table
-            state = self.state
             yield block_of("sar", state.host, header, rows, utc=False, dated=state.date is not None, average=average)
 
     def _damaged(self, message: str, line: int) -> None:
@@ -268,11 +262,10 @@ def is_whole(last: str, before: str) -> bool:
         return bool(words) and len(words) >= len(others) and not clock.is_time(words[-1])
     if len(words) < len(others):
         return False
-    decimals = [
-        _decimals(word) for word in (others if len(words) == len(others) else words[:-1]) if number(word) is not None
-    ]
     if len(words) == len(others) and number(others[-1]) is not None:
         return _decimals(words[-1]) == _decimals(others[-1])
+    numbers = (word for word in (others if len(words) == len(others) else words[:-1]) if number(word) is not None)
+    decimals = [_decimals(word) for word in numbers]
     return not decimals or _decimals(words[-1]) in decimals
 
 

@@ -9,9 +9,8 @@ DEVICES = frozenset({  # columns that name the CPU, interface, ... of a row
     "PID",
 })  # fmt: skip
 
+# columns of text, or of numbers that count nothing; a row's text may hold blanks
 TEXTS = frozenset({"DEVICE", "status", "manufact", "product", "idvendor", "idprod"})
-"""Columns of text, or of numbers that count nothing; a row's text may hold blanks."""
-
 MARKS = {  # a column that only one table has, and the table's activity; the first that is found counts
     mark: activity
     for activity, marks in {
@@ -36,14 +35,11 @@ _LOOKS_LIKE_A_COLUMN = re.compile(r"%[A-Za-z][\w-]*|[A-Za-z][\w-]*/s|CPU\d*\*?")
 
 @dataclass(frozen=True)
 class Header:
-    """The columns of a table, after the time, with the places of the device and of other texts.
-
-    `mark` names the table, as an activity may have several.
-    """
+    """The columns of a table, after the time, with the places of the device and of other texts."""
 
     columns: tuple[str, ...]
     activity: str
-    mark: str
+    mark: str  # names the table, as an activity may have several
     device: int | None
     texts: frozenset[int]
 

@@ -10,10 +10,9 @@ from typing import IO
 
 from glusterlab.errors import ParseError
 from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk
-from glusterlab.tools.document import MAX_LINE_BYTES, PACKED_ERRORS, open_binary
+from glusterlab.tools.document import MAX_LINE_BYTES, PACKED_ERRORS, SADC, SADC_MAGIC, open_binary
 
 PIECE_BYTES = 1 << 16
-SADC_MAGIC = (b"\x96\xd5", b"\xd5\x96")
 
 
 def is_plain(path: Path) -> bool:
@@ -53,11 +52,7 @@ def _read(stream: IO[bytes], size: int, path: Path) -> tuple[bytes, ParseError |
 def check_text(data: bytes, path: Path) -> None:
     """Refuse what is no text."""
     if data.startswith(SADC_MAGIC):
-        raise ParseError(
-            "expected text, found a binary file of sadc; convert it on its host: LC_ALL=C sadf -d -U FILE -- -A",
-            file=path,
-            line=1,
-        )
+        raise ParseError(f"expected text, found {SADC}", file=path, line=1)
     if b"\x00" in data:
         raise ParseError("expected text, found binary data", file=path)
 
@@ -65,17 +60,16 @@ def check_text(data: bytes, path: Path) -> None:
 def windows(
     path: Path, start: int = 0, end: int | None = None, size: int = WINDOW_BYTES, gap: bytes = b"\n"
 ) -> Iterator[bytes]:
-    """Windows of whole lines; only the last may lack the end of its last line.
+    """Windows of whole lines, but for the end of the last; they end behind a `gap` of their second half.
 
-    A window ends behind `gap` where one is in its second half. `ParseError` when the file cannot be read, is packed and
-    damaged, or is no text.
+    `ParseError` when the file cannot be read, is packed and damaged, or is no text.
     """
     rest, first = b"", start == 0
-    damage: ParseError | None = None
     for data in _texts(path, start, end, size):
         if isinstance(data, ParseError):
-            damage = data
-            break
+            if b"\n" in rest:
+                yield rest[: rest.rfind(b"\n") + 1]
+            raise data
         text = rest + data if rest else data
         if first:
             text = text.removeprefix(b"\xef\xbb\xbf")
@@ -90,10 +84,6 @@ def windows(
         rest = text[cut:]
         if cut:
             yield text[:cut] if rest else text
-    if damage is not None:
-        if b"\n" in rest:
-            yield rest[: rest.rfind(b"\n") + 1]
-        raise damage
     if rest:
         yield rest
 
@@ -160,9 +150,8 @@ class WindowReader:
     def read(self, window: bytes) -> Iterator[Block]:
         raise NotImplementedError
 
-    def is_cut(self, tail: str, before: str) -> bool:
+    def is_cut(self, tail: str, before: str) -> bool:  # noqa: ARG002
         """Whether a last line without its end is not whole, by the line before it."""
-        del tail, before
         return False
 
     def finish(self) -> Iterable[Block]:

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
     from glusterlab.spec.cluster import Cluster, Host
 
-Direction = Literal["write", "read", "mixed", "none"]
-"""Which way bytes of files move."""
+Direction = Literal["write", "read", "mixed", "none"]  # which way bytes of files move
 
 MeasuredPart = Literal["onset", "end", "busiest"]
 """The measured part of a command begins where the traffic does, ends with the command, or has the most traffic."""
 
-# ssh takes its options before and after the host (@); the command (=) begins with the first word after those.
+# ssh takes its options before and after the host (@); the command (=) begins with the first word after those. What is
+# started so has the mark of this run, and is known as the suite's even when the driver has ended.
 _SSH_WRAPPER = """\
 #!/bin/sh
 left=$# host=
@@ -54,24 +54,19 @@ PATH=/usr/local/bin:/usr/bin:/bin exec ssh OPTIONS "$@"
 
 @dataclass(frozen=True)
 class Job:
-    """Where and with what one cell is run; the `driver` is the client that starts the tool.
-
-    `clients` are all of the cluster, and reach each other by name with `ssh_options`. `work_dir` is the suite's own on
-    every host, `shared_dir` is one that all clients see, off the volume. `further_mounts`: where clients have the
-    volume mounted besides. `volume` at `server`: for what needs no mount.
-    """
+    """Where and with what one cell is run."""
 
     cell: Cell
-    clients: tuple[Host, ...]
+    clients: tuple[Host, ...]  # all of the cluster; they reach each other by name with `ssh_options`
     mount_point: str
     dataset_dir: str
-    work_dir: str
-    driver: Host
+    work_dir: str  # the suite's own on every host
+    driver: Host  # the client that starts the tool
     deadline_s: float
-    shared_dir: str | None = None
+    shared_dir: str | None = None  # one that all clients see, off the volume
     ssh_options: tuple[str, ...] = ()
-    further_mounts: tuple[str, ...] = ()
-    volume: str = ""
+    further_mounts: tuple[str, ...] = ()  # where clients have the volume mounted besides
+    volume: str = ""  # at `server`: for what needs no mount
     server: str = ""
 
     def __post_init__(self) -> None:
@@ -126,17 +121,6 @@ class Job:
         """An ``ssh`` with this job's options, for tools that call ssh themselves."""
         return f"{self.tool_dir}/bin/ssh"
 
-    def ssh_wrapper_text(self) -> str:
-        """The script that `ssh_wrapper` is.
-
-        What it starts on another host carries the mark of this run, so that a worker is known as the suite's even when
-        the driver has ended.
-        """
-        # ssh keeps the first value of an option: smallfile would turn the check of host keys off
-        shared = ("-o", "ControlMaster=auto", "-o", f"ControlPath={self.tool_dir}/ssh-%C")
-        options = " ".join(quote(option) for option in (*self.ssh_options, *shared))
-        return _SSH_WRAPPER.replace("OPTIONS", options)
-
     def at_once(self, commands: Sequence[str]) -> HostCommand:
         """Start scripts on the driver together, and wait for all; it fails with one of those that failed."""
         starts = [f'{command} & pids="$pids $!"' for command in commands]
@@ -146,10 +130,8 @@ class Job:
         return HostCommand(self.driver.name, script=script, deadline_s=self.deadline_s)
 
     def over_open_connections(self, command: str, *, always: bool = False) -> str:
-        """A script that runs a quoted command while `ssh_wrapper` has a connection open to every client.
-
-        Without this each of IOzone's workers costs a key exchange: 0.24 s of 0.45 s, seen with 48 on 12 clients.
-        """
+        """A script that runs a quoted command while `ssh_wrapper` has a connection open to every client."""
+        # without it each of IOzone's workers costs a key exchange: 0.24 s of 0.45 s, seen with 48 on 12 clients
         hosts = [host.name for host in self.clients[: self.cell.workers]]
         if self.cell.workers <= len(hosts) and not always:
             return f"exec {command}"
@@ -165,10 +147,9 @@ class Job:
 
 def uneven(cell: Cell, clients: int) -> str | None:
     """Why no tool that writes each worker's file in records can run a cell; None when it can."""
-    record = cell.record_size_bytes
     if clients < 1:
         return "the cluster has no client"
-    if record is None:
+    if (record := cell.record_size_bytes) is None:
         return f"{cell.tool} needs a record_size"
     if cell.file_size_bytes % record:
         return f"{cell.tool} needs a file size that is a multiple of the record size of {record} bytes"
@@ -177,15 +158,12 @@ def uneven(cell: Cell, clients: int) -> str | None:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one sample measured; `problems` say why it does not count, held against the cell as well.
-
-    `probe`: of several in ``workload/`` the folder of the one that it is of.
-    """
+    """What one sample measured; `problems` say why it does not count, held against the cell as well."""
 
     record: WorkloadRecord
     workers: tuple[WorkerRecord, ...] = ()
     problems: tuple[Reason, ...] = ()
-    probe: str | None = None
+    probe: str | None = None  # of several in ``workload/`` the folder of the one that it is of
 
     def over_the_whole_time(self, *, together: bool) -> dict[str, float | None]:
         """Rates from the first start to the last end of the workers (the makespan), by the columns `WHOLE` names.
@@ -274,39 +252,28 @@ def outputs_in_order(folder: Path, pattern: str) -> list[Path]:
 
 @dataclass(frozen=True)
 class LocalStep:
-    """One command of a baseline, and the file of ``workload/`` for its stdout.
-
-    `output` is empty for a command that only helps another, whose exit code does not count.
-    """
+    """One command of a baseline, and the file of ``workload/`` for its stdout."""
 
     command: HostCommand
-    output: str = ""
+    output: str = ""  # for a command that only helps another, whose exit code does not count
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One thing that a tool can do; `needs_files` that `made_by` makes, or else its first operation that needs none.
-
-    `metric` is the one of `METRICS` that figures draw and stopping rules look at. `spends`: its files serve no other
-    operation, and no second sample.
-    """
+    """One thing that a tool can do; `needs_files` that `made_by` makes, or else its first operation that needs none."""
 
     name: str
     direction: Direction
     random: bool = False
     needs_files: bool = False
-    metric: str = "throughput_bytes_per_s"
+    metric: str = "throughput_bytes_per_s"  # the one of `METRICS` that figures draw and stopping rules look at
     made_by: str = ""
-    spends: bool = False
+    spends: bool = False  # its files serve no other operation, and no second sample
 
 
 @dataclass(frozen=True)
 class Program:
-    """What a tool calls on hosts of `roles`, or for a baseline alone on those of `baseline_roles`.
-
-    Without a `required` one a host is unfit, without another it cannot run this tool alone. `runs_in` is what people
-    call it where it is not the tool itself, but an interpreter that the hosts' system brings.
-    """
+    """What a tool calls on hosts of `roles`, or for a baseline alone on those of `baseline_roles`."""
 
     name: str
     package: str
@@ -314,34 +281,27 @@ class Program:
     example_version: str
     roles: frozenset[str] = frozenset()
     baseline_roles: frozenset[str] = frozenset()
-    required: bool = True
-    runs_in: str = ""
-    serves: str = ""
-    """What the tool needs it for, where it is not for all."""
-    probe: tuple[str, ...] = ()
-    """What prints its version where it is there, if it is a part of another program."""
+    required: bool = True  # without it a host is unfit; without another it cannot run this tool alone
+    runs_in: str = ""  # what people call it where it is not the tool, but an interpreter that the hosts' system brings
+    serves: str = ""  # what the tool needs it for, where it is not for all
+    probe: tuple[str, ...] = ()  # prints its version where it is there, if it is a part of another program
 
 
 _RANDOM_BYTES = 4096  # of a call whose size is left to the tool
 
-VALUE = r"[A-Za-z0-9][A-Za-z0-9.,:%_-]*"
-"""Values of options that name no file."""
+VALUE = r"[A-Za-z0-9][A-Za-z0-9.,:%_-]*"  # of options: what names no file
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """A tool whose files are read: how sure it is that a document is its own, from 0 to 1, and its records.
-
-    `read` yields what is whole, and raises `ParseError` where a document is damaged, cut off or no result.
-    `other_operations` move whole files, too, but the suite does not run them.
-    """
+    """A tool whose files are read."""
 
     name: str
-    recognise: Callable[[Document], float] | None = None
+    recognise: Callable[[Document], float] | None = None  # how sure it is that a document is its own, from 0 to 1
+    # what is whole, and `ParseError` where a document is damaged, cut off or no result
     read: Callable[[Document], Iterator[Record]] | None = None
-    measures: bool = True
-    """False: what it prints is no measurement, so no sample can be of it."""
-    other_operations: tuple[Operation, ...] = ()
+    measures: bool = True  # False: what it prints is no measurement, so no sample can be of it
+    other_operations: tuple[Operation, ...] = ()  # they move whole files, too, but the suite does not run them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -350,9 +310,7 @@ class RunnableTool(Tool):
 
     `options` are all that a campaign may give, with a pattern of their value, or None for a flag: tools run as root, so
     none may name a file or undo what the suite says itself. `processes` match its leftovers: regular expressions of a
-    program's name in a command line, and in the kernel. `tail_s`: what the command takes after what it measures.
-    `starts_together`: workers wait for each other before they measure. `keyed_by`: keys of a cell that its files differ
-    by, besides sizes.
+    program's name in a command line, and in the kernel.
     """
 
     operations: tuple[Operation, ...]
@@ -360,9 +318,9 @@ class RunnableTool(Tool):
     programs: tuple[Program, ...] = ()
     processes: Mapping[str, str] = field(default_factory=dict)
     measured_part: MeasuredPart = "busiest"
-    tail_s: float = 0.0
-    starts_together: bool = False
-    keyed_by: tuple[str, ...] = ("record_size_bytes", "options")
+    tail_s: float = 0.0  # what the command takes after what it measures
+    starts_together: bool = False  # workers wait for each other before they measure
+    keyed_by: tuple[str, ...] = ("record_size_bytes", "options")  # keys of a cell by which its files differ, with sizes
 
     @property
     def by_operation(self) -> Mapping[str, Operation]:
@@ -388,11 +346,9 @@ class RunnableTool(Tool):
         return cell.dataset((*self.keyed_by, *(key for key, has_own in own.items() if has_own)))
 
     def refused(self, options: Sequence[str]) -> tuple[int, str] | None:
-        """The first argument of a campaign that is not declared, by its index, and why; None when all are.
-
-        Arguments are whole words: short options are neither clustered nor glued to their value, long ones are not cut
-        short, so that no tool can read more out of them than is declared.
-        """
+        """The first argument of a campaign that is not declared, by its index, and why; None when all are."""
+        # arguments are whole words: short options are neither clustered nor glued to their value, long ones are not cut
+        # short, so that no tool can read more out of them than is declared
         awaited: str | None = None
         for n, word in enumerate(options):
             name, has_value, value = (awaited, "=", word) if awaited is not None else word.partition("=")
@@ -408,9 +364,8 @@ class RunnableTool(Tool):
                 awaited = name
         return None if awaited is None else (len(options) - 1, f"expected a value after {awaited}, found none")
 
-    def most_probes(self, cell: Cell) -> int:
+    def most_probes(self, cell: Cell) -> int:  # noqa: ARG002
         """How often a sample runs the measured command at most."""
-        del cell
         return 1
 
     def parse(self, folder: Path, cell: Cell) -> Measurement:
@@ -431,18 +386,15 @@ class VolumeTool(RunnableTool):
     """A tool that is run against a volume."""
 
     takes_runtime: bool = False
-    takes_gfapi: bool = False
-    """It can reach a volume without a mount."""
+    takes_gfapi: bool = False  # it can reach a volume without a mount
     takes_rate: bool = False
 
-    def not_ready(self, cluster: Cluster) -> str | None:
+    def not_ready(self, cluster: Cluster) -> str | None:  # noqa: ARG002
         """What the controller lacks to run it on a cluster, and what to do; None where it lacks nothing."""
-        del cluster
         return None
 
-    def checkout(self, cluster: Cluster) -> Path | None:
+    def checkout(self, cluster: Cluster) -> Path | None:  # noqa: ARG002
         """A folder of the controller that is copied to all clients as `Job.checkout_dir`."""
-        del cluster
         return None
 
     def startup_s(self, workers: int) -> float:
@@ -465,7 +417,10 @@ class VolumeTool(RunnableTool):
 
     def uploads(self, job: Job) -> dict[str, str]:
         """Files for the driver: remote path and text. They are written first, their directories are made as needed."""
-        return {job.ssh_wrapper: job.ssh_wrapper_text()}
+        # ssh keeps the first value of an option: smallfile would turn the check of host keys off
+        shared = ("-o", "ControlMaster=auto", "-o", f"ControlPath={job.tool_dir}/ssh-%C")
+        options = " ".join(quote(option) for option in (*job.ssh_options, *shared))
+        return {job.ssh_wrapper: _SSH_WRAPPER.replace("OPTIONS", options)}
 
     def prepare(self, job: Job) -> list[HostCommand]:
         """Untimed, one after the other, after `uploads`, before caches are dropped.
@@ -477,17 +432,15 @@ class VolumeTool(RunnableTool):
     def command(self, job: Job) -> HostCommand:
         raise NotImplementedError
 
-    def probes(self, cell: Cell, folder: Path) -> Iterator[tuple[str, Cell]]:
+    def probes(self, cell: Cell, folder: Path) -> Iterator[tuple[str, Cell]]:  # noqa: ARG002
         """The cells of which a sample is made where it takes several commands; none where it is `command` alone.
 
         Each goes with the name of the folder in which its files are, below ``workload/``, when the next is asked for.
         """
-        del cell, folder
         return iter(())
 
-    def outputs(self, job: Job) -> tuple[str, ...]:
+    def outputs(self, job: Job) -> tuple[str, ...]:  # noqa: ARG002
         """Files on the driver that belong into the sample's ``workload/`` folder, or into that of the probe."""
-        del job
         return ()
 
 
@@ -496,17 +449,14 @@ class HostTool(RunnableTool):
     """A tool that measures the hosts themselves, their disks or the links between them: for a baseline."""
 
     of_links: bool = False
-    of_requests: bool = False
-    """It measures requests to a device, and no file."""
+    of_requests: bool = False  # it measures requests to a device, and no file
 
-    def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:
+    def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:  # noqa: ARG002
         """Seconds of what it measures, roughly; a `brick_rate` (bytes/s) of 0 is that of no brick."""
-        del hosts
         return cell.file_size_bytes / brick_rate
 
-    def prepare(self, job: LocalJob) -> list[HostCommand]:
+    def prepare(self, job: LocalJob) -> list[HostCommand]:  # noqa: ARG002
         """Untimed, at most one per host, all at once; as `VolumeTool.prepare`."""
-        del job
         return []
 
     def rounds(self, job: LocalJob) -> list[list[LocalStep]]:

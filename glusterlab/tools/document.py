@@ -13,7 +13,7 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -36,9 +36,10 @@ HEAD_BYTES = 1 << 20  # the part of a file by which its tool is recognised
 
 _XZ_MEMORY = 128 << 20
 _MAX_STREAMS = 50_000  # one behind the other in an xz file, each of which costs some time
+SADC_MAGIC = (b"\x96\xd5", b"\xd5\x96")
+SADC = "a binary file of sadc; convert it on its host: LC_ALL=C sadf -d -U FILE -- -A"
 _BINARY = {
-    b"\x96\xd5": "a binary file of sadc; convert it on its host: LC_ALL=C sadf -d -U FILE -- -A",
-    b"\xd5\x96": "a binary file of sadc; convert it on its host: LC_ALL=C sadf -d -U FILE -- -A",
+    **dict.fromkeys(SADC_MAGIC, SADC),
     b"\x7fELF": "a program",
     b"PK\x03\x04": "a zip archive; unpack it",
     b"(\xb5/\xfd": "a zstd file; unpack it",
@@ -59,16 +60,14 @@ _MAX_JOINED = 300  # but a command line: the whole of it is looked at again with
 _LONE_SURROGATE = re.compile(  # escapes in JSON that stand for no character, and cannot be written again
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
-
-
 _PACKED: dict[bytes, Callable[[IO[bytes]], Any]] = {  # what unpacks a file, by what it begins with
     b"\xfd7zXZ\x00": lambda plain: _Xz(plain),
     b"\x1f\x8b": lambda plain: gzip.GzipFile(fileobj=plain),
     b"BZh": bz2.BZ2File,
 }
 
+# what reading a packed file raises when it is damaged or cut off; bzip2's OSError has no errno
 PACKED_ERRORS = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
-"""What reading a packed file raises when it is damaged or cut off; bzip2's OSError has no errno."""
 
 
 def open_binary(path: Path) -> IO[bytes]:
@@ -102,8 +101,7 @@ class _Unpacked(RawIOBase):
         found: int = self._stream.readinto(buffer)
         self._left -= found
         if self._left < 0:
-            most = most_unpacked(self._size)
-            message = f"expected {self._size:,} packed bytes to hold at most {most:,}, found more"
+            message = f"expected {self._size:,} packed bytes to hold at most {most_unpacked(self._size):,}, found more"
             raise ParseError(f"{message}: restore it from a copy, or unpack it by hand if it is right", file=self._path)
         return found
 
@@ -136,7 +134,8 @@ class _Xz:
                 return len(unpacked)
 
 
-def _read(path: Path, size: int) -> bytes:
+def read_start(path: Path, size: int = HEAD_BYTES) -> bytes:
+    """The first bytes of a raw file, unpacked; `ParseError` when it cannot be read, or is damaged there."""
     with open_binary(path) as stream:
         try:
             return stream.read(size)
@@ -146,14 +145,9 @@ def _read(path: Path, size: int) -> bytes:
             raise ParseError(f"cannot be read: {error.strerror or error}", file=path) from error
 
 
-def read_head(path: Path) -> bytes:
-    """The first `HEAD_BYTES` of a raw file, unpacked; `ParseError` when it cannot be read, or is damaged there."""
-    return _read(path, HEAD_BYTES)
-
-
 def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
     """The bytes of a raw file, unpacked; `ParseError` when it cannot be read, is damaged, or has more than `limit`."""
-    data = _read(path, limit + 1)
+    data = read_start(path, limit + 1)
     if len(data) > limit:
         raise ParseError(f"expected at most {limit:,} bytes, found more", file=path)
     return data
@@ -202,8 +196,7 @@ class Document:
         """Return this document; raise `ParseError` when it is empty or binary, and so no text."""
         if not self.data.strip():
             raise self.error("expected the output of a tool, found an empty file")
-        what = next((what for magic, what in _BINARY.items() if self.data.startswith(magic)), None)
-        if what is not None:
+        if what := next((what for magic, what in _BINARY.items() if self.data.startswith(magic)), None):
             raise self.error(f"expected text, found {what}", 1)
         if (place := _TEXT_CONTROLS.search(self.text)) is not None:
             raise self.error(f"expected text, found binary data: {place[0]!r}", self.line_of(place.start()))
@@ -274,10 +267,7 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] = unique_keys) -> Any:
-    """JSON data; NaN and Infinity become None. `pairs` makes the value of an object, for tools that write a key twice.
-
-    `ParseError` when it is no JSON, is cut off, or nests too deep.
-    """
+    """JSON data, by `pairs` where tools write a key twice; NaN and Infinity are None; `ParseError` for all else."""
     with _json_errors(text):
         return json.loads(_LONE_SURROGATE.sub(r"\\ufffd", text), object_pairs_hook=pairs, parse_constant=lambda _: None)
 
@@ -318,6 +308,16 @@ def read_xml(text: bytes | str) -> Element:
     return root
 
 
+def by_marks(marks: Mapping[str, float], plain: Callable[[str], str] = str) -> Callable[[Document], float]:
+    """What recognises a tool by the first pattern in the head of a document, made `plain`: each with how sure it is."""
+
+    def recognise(document: Document) -> float:
+        head = plain(document.head)
+        return next((sure for mark, sure in marks.items() if re.search(mark, head)), 0.0)
+
+    return recognise
+
+
 def unwrapped(line: str) -> str:
     """A line without quote marks in front, with one blank where there were several."""
     text = line.strip()
@@ -335,10 +335,8 @@ def by_host(lines: Sequence[str], mark: re.Pattern[str]) -> dict[str | None, lis
     found: dict[str | None, list[tuple[int, str]]] = {}
     for number, line in enumerate(lines, start=1):
         match = _HOST.match(line) if hosts else None
-        if match is not None and match[1] in hosts:
-            found.setdefault(match[1], []).append((number, match[2]))
-        else:
-            found.setdefault(None, []).append((number, line))
+        host, rest = (match[1], match[2]) if match is not None and match[1] in hosts else (None, line)
+        found.setdefault(host, []).append((number, rest))
     return found
 
 
@@ -373,8 +371,8 @@ def mended(
     yield from held
 
 
-def json_values(text: str) -> Iterator[tuple[int, Any]]:
-    """The JSON objects and lists of objects in a text, at the beginning of a line or after another, with their lines.
+def json_objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The JSON objects in a text, alone or in lists, at the beginning of a line or after another, with their lines.
 
     NaN and Infinity, however they are written, are None. `ParseError` when one is damaged, after those before it.
     """
@@ -385,7 +383,7 @@ def json_values(text: str) -> Iterator[tuple[int, Any]]:
         line, counted = line + text.count("\n", counted, start.end()), start.end()
         with _json_errors(text, line):
             value, position = decoder.raw_decode(text, start.end())
-        yield line, value
+        yield from ((line, one) for one in (value if isinstance(value, list) else [value]) if isinstance(one, dict))
 
 
 @contextmanager

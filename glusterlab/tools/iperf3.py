@@ -6,7 +6,7 @@ it, ``receive`` the other way. With ``-J`` iperf3 exits with 0 also when it coul
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,27 +15,11 @@ from glusterlab.reasons import Reason
 from glusterlab.shell import join
 from glusterlab.spec.cell import Cell
 from glusterlab.spec.cluster import Host
-from glusterlab.tools import base
-from glusterlab.tools.document import Document, json_values, number, whole, word
-from glusterlab.tools.records import (
-    Details,
-    Record,
-    WorkerRecord,
-    WorkloadRecord,
-    failed,
-    incomplete,
-    unjudged,
-    verdict,
-    without_none,
-    worker_of,
-)  # fmt: skip
-from glusterlab.tools.records import Operation as OperationName
+from glusterlab.tools import base, records
+from glusterlab.tools.document import Document, by_marks, json_objects, number, whole, word
 
-TOOL = "iperf3"
-
-_SURE = re.compile(r'"version"\s*:\s*"iperf 3')
-_LIKELY = re.compile(r'"(?:sum_sent|sum_received)"\s*:\s*\{')
-_SUMS: tuple[tuple[str, OperationName, bool], ...] = (
+_MARKS = {r'"version"\s*:\s*"iperf 3': 0.95, r'"(?:sum_sent|sum_received)"\s*:\s*\{': 0.8}
+_SUMS: tuple[tuple[str, records.Operation, bool], ...] = (
     ("sum_sent", "send", False),
     ("sum_received", "receive", False),
     ("sum_sent_bidir_reverse", "send", True),
@@ -45,12 +29,7 @@ _SLACK = 0.05
 _LEAST_TIME = 0.9
 
 
-def recognise(document: Document) -> float:
-    """How sure it is that a document is iperf3's, from 0 to 1."""
-    return 0.95 if _SURE.search(document.head) else 0.8 if _LIKELY.search(document.head) else 0.0
-
-
-def read(document: Document) -> Iterator[Record]:
+def read(document: Document) -> Iterator[records.Record]:
     """Each direction of each run, as sent and as received, then its streams; `ParseError` after what is whole."""
     run = 0
     for run, (line, report) in enumerate(_reports(document), start=1):
@@ -65,16 +44,8 @@ def _reports(document: Document) -> Iterator[tuple[int, dict[str, Any]]]:
     since = 1
     damage: ParseError | None = None
     try:
-        values = (
-            (at, one)
-            for at, value in json_values(document.text)
-            for one in (value if isinstance(value, list) else [value])
-        )
-        for line, value in values:
-            if not isinstance(value, dict):
-                continue
-            event = value.get("event")
-            if event == "start":
+        for line, value in json_objects(document.text):
+            if (event := value.get("event")) == "start":
                 if stream:
                     yield since, stream
                 stream, since = {}, line
@@ -92,11 +63,16 @@ def _reports(document: Document) -> Iterator[tuple[int, dict[str, Any]]]:
         raise damage
 
 
-@dataclass(frozen=True)
 class _Run:
-    report: dict[str, Any]
-    line: int
-    number: int
+    def __init__(self, report: dict[str, Any], line: int, number: int) -> None:
+        self.report, self.line, self.number = report, line, number
+        test, streams, error = self.part("start", "test_start"), self.part("end").get("streams"), report.get("error")
+        self.reverse = bool(test.get("reverse"))
+        self.workers = whole(test.get("num_streams")) or None
+        self.error = None if error in (None, "") else str(error)[:200]
+        self.streams = [one for one in streams if isinstance(one, dict)] if isinstance(streams, list) else []
+        self.sums = self._sums()
+        self.both_ways = any(back for _, _, back in self.sums.values())
 
     def part(self, *names: str) -> dict[str, Any]:
         """An object in the document; empty where it is not there."""
@@ -105,17 +81,7 @@ class _Run:
             found = found.get(name) if isinstance(found, dict) else None
         return found if isinstance(found, dict) else {}
 
-    @property
-    def version(self) -> str | None:
-        version = self.part("start").get("version")
-        return version.removeprefix("iperf").strip()[:40] or None if isinstance(version, str) else None
-
-    @property
-    def reverse(self) -> bool:
-        return bool(self.part("start", "test_start").get("reverse"))
-
-    @property
-    def sums(self) -> dict[str, tuple[dict[str, Any], OperationName, bool]]:
+    def _sums(self) -> dict[str, tuple[dict[str, Any], records.Operation, bool]]:
         """The sums that say something, by their name: with what they are of, and whether of bidir's other way."""
         end = self.part("end")
         found = {name: (end[name], op, back) for name, op, back in _SUMS if isinstance(end.get(name), dict)}
@@ -132,58 +98,41 @@ class _Run:
                 found[name] = (end[name], "receive" if receives else "send", back)
         return found
 
-    @property
-    def streams(self) -> list[dict[str, Any]]:
-        streams = self.part("end").get("streams")
-        return [stream for stream in streams if isinstance(stream, dict)] if isinstance(streams, list) else []
-
-    @property
-    def both_ways(self) -> bool:
-        return any(back for _, _, back in self.sums.values())
-
-    def of(self, operation: OperationName, back: bool, kind: str | None = None) -> list[dict[str, Any]]:
+    def of(self, operation: records.Operation, back: bool, kind: str | None = None) -> list[dict[str, Any]]:
         """The counts of the streams of one direction as one side has them, or those of `kind` of both sides."""
         side = kind or ("sender" if operation == "send" else "receiver")
         counts = [stream[side] for stream in self.streams if isinstance(stream.get(side), dict)]
         return [one for one in counts if not self.both_ways or (one.get("sender") is False) is back]
 
-    @property
-    def workers(self) -> int | None:
-        return whole(self.part("start", "test_start").get("num_streams")) or None
 
-    @property
-    def error(self) -> str | None:
-        return None if (error := self.report.get("error")) in (None, "") else str(error)[:200]
-
-
-def _records(document: Document, run: _Run) -> Iterator[Record]:
+def _records(document: Document, run: _Run) -> Iterator[records.Record]:
     if not (sums := run.sums):
         if run.error is None:
             raise document.error("expected iperf3's sums at its end, found none: was it ended early?", run.line)
         sums = {"": ({}, "receive" if run.reverse else "send", False)}
     udp_taken: set[bool] = set()
     for name, (counts, operation, back) in sums.items():
-        yield _workload(document, run, name, counts, operation, back)
+        record = _workload(document, run, name, counts, operation, back)
+        yield record
         # streams of UDP have one count for both sides
         streams = run.of(operation, back) or ([] if back in udp_taken else run.of(operation, back, "udp"))
         udp_taken.add(back)
         for worker, stream in enumerate(streams, start=1):
-            yield _stream(document, run, operation, worker, stream)
+            yield _stream(run, record, worker, stream)
 
 
 def _workload(
-    document: Document, run: _Run, name: str, counts: dict[str, Any], operation: OperationName, back: bool
-) -> WorkloadRecord:
+    document: Document, run: _Run, name: str, counts: dict[str, Any], operation: records.Operation, back: bool
+) -> records.WorkloadRecord:
     start, test, end = run.part("start"), run.part("start", "test_start"), run.part("end")
-    title = run.report.get("title") or start.get("title")
-    doubts = () if test else (unjudged("no parameters of the test"),)
-    valid, reasons = verdict(_faults(run, counts, operation, back), doubts)
+    title, version = run.report.get("title") or start.get("title"), start.get("version")
+    doubts = () if test else (records.unjudged("no parameters of the test"),)
     connected = start.get("connected")
     first = connected[0] if isinstance(connected, list) and connected and isinstance(connected[0], dict) else {}
     server = "accepted_connection" in start
     remote = run.part("start", "accepted_connection" if server else "connecting_to").get("host")
     cpu = run.part("end", "cpu_utilization_percent")
-    details: Details = {
+    details: records.Details = {
         "side": "server" if server else "client",
         "direction": "client to server" if run.reverse is back else "server to client",
         "protocol": word(test.get("protocol")),
@@ -200,9 +149,9 @@ def _workload(
         "receiver_congestion": word(end.get("receiver_tcp_congestion")),
         **{f"cpu_{name}_percent": number(cpu[name]) for name in cpu if re.fullmatch("[a-z_]{1,40}", str(name))},
     }
-    return WorkloadRecord(
-        tool=TOOL,
-        tool_version=run.version,
+    return records.WorkloadRecord(
+        tool="iperf3",
+        tool_version=version.removeprefix("iperf").strip()[:40] or None if isinstance(version, str) else None,
         source=document.source(run.line),
         run=run.number,
         job=title[:200] if isinstance(title, str) else None,
@@ -212,9 +161,8 @@ def _workload(
         record_size_bytes=whole(test.get("blksize")) or None,
         throughput_bytes_per_s=_rate(counts),
         elapsed_s=number(counts.get("seconds")) or None,
-        valid=valid,
-        reasons=reasons,
-        details=without_none(details),
+        **records.verdict(_faults(run, counts, operation, back), doubts),
+        details=records.without_none(details),
     )
 
 
@@ -231,59 +179,52 @@ def _wrong_rate(counts: dict[str, Any]) -> str | None:
     return None
 
 
-def _faults(run: _Run, counts: dict[str, Any], operation: OperationName, back: bool) -> Iterator[Reason]:
+def _faults(run: _Run, counts: dict[str, Any], operation: records.Operation, back: bool) -> Iterator[Reason]:
     if run.error is not None:
-        yield failed(f"iperf3 said: {run.error}")
+        yield records.failed(f"iperf3 said: {run.error}")
     bits, done, seconds = (number(counts.get(name)) for name in ("bits_per_second", "bytes", "seconds"))
     if not bits or not done or not seconds:
-        yield incomplete("nothing was transferred, or not all of it was counted")
+        yield records.incomplete("nothing was transferred, or not all of it was counted")
     elif wrong := next(filter(None, map(_wrong_rate, (counts, *run.of(operation, back)))), None):
-        yield incomplete(wrong)
+        yield records.incomplete(wrong)
     packets, lost = (whole(counts.get(name)) for name in ("packets", "lost_packets"))
     if packets is not None and lost is not None and lost > packets:
-        yield incomplete(f"{lost} of {packets} packets were lost")
+        yield records.incomplete(f"{lost} of {packets} packets were lost")
     test = run.part("start", "test_start")
     wanted = number(test.get("duration"))
     limited = number(test.get("bytes")) or number(test.get("blocks"))
     if wanted and seconds and not limited and seconds < _LEAST_TIME * wanted:
-        yield incomplete(f"expected {wanted:g} s, found {seconds:g} s")
+        yield records.incomplete(f"expected {wanted:g} s, found {seconds:g} s")
     ways = 2 if run.both_ways else 1
     if run.workers is not None and run.streams and len(run.streams) != ways * run.workers:
-        yield incomplete(f"expected {ways * run.workers} streams, found {len(run.streams)}")
+        yield records.incomplete(f"expected {ways * run.workers} streams, found {len(run.streams)}")
     in_streams = sum(whole(stream.get("bytes")) or 0 for stream in run.of(operation, back))
     total = whole(counts.get("bytes"))
     if run.of(operation, back) and total and in_streams != total:
-        yield incomplete(f"expected {in_streams} bytes as in the streams, found {total}")
+        yield records.incomplete(f"expected {in_streams} bytes as in the streams, found {total}")
 
 
-def _traffic(counts: dict[str, Any]) -> Details:
+def _traffic(counts: dict[str, Any]) -> records.Details:
     jitter = number(counts.get("jitter_ms"))
-    found: Details = {name: whole(counts.get(name)) for name in ("retransmits", "packets", "lost_packets")}
+    found: records.Details = {name: whole(counts.get(name)) for name in ("retransmits", "packets", "lost_packets")}
     found |= {"jitter_s": None if jitter is None else jitter / 1000, "lost_percent": number(counts.get("lost_percent"))}
-    return without_none(found)
+    return records.without_none(found)
 
 
-def _stream(
-    document: Document, run: _Run, operation: OperationName, worker: int, counts: dict[str, Any]
-) -> WorkerRecord:
-    done, rate = whole(counts.get("bytes")), _rate(counts)
-    wrong = _wrong_rate(counts)
+def _stream(run: _Run, record: records.WorkloadRecord, worker: int, counts: dict[str, Any]) -> records.WorkerRecord:
+    done, rate, wrong = whole(counts.get("bytes")), _rate(counts), _wrong_rate(counts)
     good = bool(done) and run.error is None and wrong is None
-    valid = None if good and rate is None else good
     why = run.error or wrong or ("the stream's rate cannot be read" if done else "nothing was transferred")
-    return WorkerRecord(
-        tool=TOOL,
-        tool_version=run.version,
-        source=document.source(run.line),
-        run=run.number,
-        operation=operation,
+    reasons = [records.incomplete(why)]
+    return records.worker_of(
+        record,
+        job=None,
         label=str(counts.get("socket", worker))[:20],
         worker=worker,
         throughput_bytes_per_s=rate,
         elapsed_s=number(counts.get("seconds")) or None,
         bytes=done,
-        valid=valid,
-        reasons=() if valid else (incomplete(why),),
+        **records.verdict([] if good else reasons, reasons if rate is None else []),
         details=_traffic(counts),
     )
 
@@ -318,8 +259,7 @@ def tournament(players: Sequence[T]) -> list[list[tuple[T, T]]]:
 class Iperf3(base.HostTool):
     """One TCP stream in each of all pairs of hosts."""
 
-    def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:
-        del brick_rate
+    def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:  # noqa: ARG002
         return len(tournament(range(hosts))) * (float(cell.options[1]) + 1.0)
 
     def rounds(self, job: base.LocalJob) -> list[list[base.LocalStep]]:
@@ -353,9 +293,9 @@ class Iperf3(base.HostTool):
 
     def parse(self, folder: Path, cell: Cell) -> base.Measurement:
         """Read the clients' documents: what the receivers counted. A worker's place is ``sender to receiver``."""
-        workers: list[WorkerRecord] = []
+        workers: list[records.WorkerRecord] = []
         bad: list[str] = []
-        by_round: dict[str, list[WorkerRecord]] = {}
+        by_round: dict[str, list[records.WorkerRecord]] = {}
         for path in base.outputs_in_order(folder, "round-*/*.json"):
             one, _, other = path.stem.partition("_")
             sender, receiver = (one, other) if cell.operation == "send" else (other, one)
@@ -368,7 +308,7 @@ class Iperf3(base.HostTool):
             if record.valid is not True or not record.throughput_bytes_per_s:
                 bad.append(f"{place}: {record.reasons[0].message if record.reasons else 'no rate'}")
             changed = {"run": 1, "host": place, "job": None, "label": place, "bytes": record.details.get("bytes")}
-            worker = worker_of(record, worker=len(workers) + 1, **changed)
+            worker = records.worker_of(record, worker=len(workers) + 1, **changed)
             workers.append(worker)
             by_round.setdefault(path.parent.name, []).append(worker)
         if not workers:
@@ -380,23 +320,23 @@ class Iperf3(base.HostTool):
         total = replace(
             record, workers=len(workers), throughput_bytes_per_s=sum(rates) / len(rates), elapsed_s=sum(longest)
         )
-        problems = [incomplete(message) for message in bad[:_SHOWN]]
+        problems = [records.incomplete(message) for message in bad[:_SHOWN]]
         if len(bad) > _SHOWN:
-            problems.append(incomplete(f"and {len(bad) - _SHOWN} more pairs without a result"))
+            problems.append(records.incomplete(f"and {len(bad) - _SHOWN} more pairs without a result"))
         if len(workers) != cell.workers:
-            problems.append(incomplete(f"expected {cell.workers} pairs of hosts, found {len(workers)}"))
+            problems.append(records.incomplete(f"expected {cell.workers} pairs of hosts, found {len(workers)}"))
         return base.Measurement(total, tuple(workers), tuple(problems))
 
 
-def _received(path: Path) -> WorkloadRecord:
-    records = [record for record in read(Document.open(path)) if isinstance(record, WorkloadRecord)]
-    received = [record for record in records if record.operation == "receive"] or records
+def _received(path: Path) -> records.WorkloadRecord:
+    found = [record for record in read(Document.open(path)) if isinstance(record, records.WorkloadRecord)]
+    received = [record for record in found if record.operation == "receive"] or found
     if len(received) != 1:
         raise ParseError(f"expected one report of a receiver, found {len(received)}", file=path)
     return received[0]
 
 
-def ends_of(worker: WorkerRecord) -> tuple[str, str]:
+def ends_of(worker: records.WorkerRecord) -> tuple[str, str]:
     """Sender and receiver of a worker."""
     sender, _, receiver = (worker.host or "").partition(" to ")
     return sender, receiver
@@ -404,7 +344,7 @@ def ends_of(worker: WorkerRecord) -> tuple[str, str]:
 
 IPERF3 = Iperf3(
     name="iperf3",
-    recognise=recognise,
+    recognise=by_marks(_MARKS),
     read=read,
     operations=(base.Operation("send", "write"), base.Operation("receive", "read")),
     of_links=True,

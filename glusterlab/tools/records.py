@@ -28,18 +28,17 @@ class Metric:
     name: str
     unit: str
     factor: float
-    higher_is_better: bool
 
 
 METRICS: Mapping[str, Metric] = {
-    "streams_held": Metric("streams held", "streams", 1.0, True),
-    "throughput_bytes_per_s": Metric("throughput", "MB/s", 1 / MEGABYTE, True),
-    "files_per_s": Metric("files per second", "files/s", 1.0, True),
-    "operations_per_s": Metric("operations per second", "operations/s", 1.0, True),
-    "latency_mean_s": Metric("mean latency", "ms", 1e3, False),
-    "latency_p50_s": Metric("median latency", "ms", 1e3, False),
-    "latency_p95_s": Metric("95th percentile of latency", "ms", 1e3, False),
-    "latency_p99_s": Metric("99th percentile of latency", "ms", 1e3, False),
+    "streams_held": Metric("streams held", "streams", 1.0),
+    "throughput_bytes_per_s": Metric("throughput", "MB/s", 1 / MEGABYTE),
+    "files_per_s": Metric("files per second", "files/s", 1.0),
+    "operations_per_s": Metric("operations per second", "operations/s", 1.0),
+    "latency_mean_s": Metric("mean latency", "ms", 1e3),
+    "latency_p50_s": Metric("median latency", "ms", 1e3),
+    "latency_p95_s": Metric("95th percentile of latency", "ms", 1e3),
+    "latency_p99_s": Metric("99th percentile of latency", "ms", 1e3),
 }
 """What samples measure: fields of a `WorkloadRecord`, and columns of the samples table."""
 
@@ -50,8 +49,7 @@ WHOLE: Mapping[str, str] = {
 }
 """Rates as the tool counts them, and the column of the same over the whole time, from first start to last end."""
 
-Details = dict[str, Any]
-"""What only one tool says, as JSON: its name ends in its unit where it has one."""
+Details = dict[str, Any]  # what only one tool says, as JSON: its name ends in its unit where it has one
 
 
 def without_none(values: Mapping[str, Any]) -> Details:
@@ -73,7 +71,7 @@ class Record:
 
     kind: ClassVar[str]
     tool: str
-    tool_version: str | None
+    tool_version: str | None = None
     source: Source
     details: Details = field(default_factory=dict)
 
@@ -84,29 +82,24 @@ class Record:
         return {"kind": self.kind, **found, "details": details}
 
     def to_json(self) -> str:
-        """The record as one line of JSON."""
         return json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationRecord(Record):
-    """What one operation of one run did; `run` counts the runs in a file from 1, `label` is as printed.
+    """What one operation of one run did."""
 
-    `elapsed_s` is of the measured part. `valid` is None where the file does not hold what a judgement needs; `reasons`
-    say why.
-    """
-
-    run: int = 1
+    run: int = 1  # of the file
     host: str | None = None
     job: str | None = None
     operation: Operation
-    label: str
+    label: str  # as printed
     throughput_bytes_per_s: float | None = None
     operations_per_s: float | None = None
     files_per_s: float | None = None
-    elapsed_s: float | None = None
+    elapsed_s: float | None = None  # of the measured part
     files: int | None = None
-    valid: bool | None = None
+    valid: bool | None = None  # None where the file does not hold what a judgement needs; `reasons` say why
     reasons: tuple[Reason, ...] = ()
 
 
@@ -145,7 +138,7 @@ def worker_of(record: WorkloadRecord, **changed: Any) -> WorkerRecord:
 
 def contradictions(record: WorkloadRecord) -> Iterator[Reason]:
     """What no run can have measured: percentiles that fall, and calls that took longer than the whole run."""
-    each = [record.latency_p50_s, record.latency_p95_s, record.latency_p99_s]
+    each = (record.latency_p50_s, record.latency_p95_s, record.latency_p99_s)
     known = [value for value in each if value is not None]
     if known != sorted(known):
         yield incomplete(f"expected percentiles of latency that grow, found {', '.join(f'{one:g} s' for one in known)}")
@@ -156,15 +149,10 @@ def contradictions(record: WorkloadRecord) -> Iterator[Reason]:
         yield incomplete(f"expected calls shorter than the run of {record.elapsed_s:g} s, found {longest:g} s")
 
 
-Verdict = tuple[bool | None, tuple[Reason, ...]]
-"""Valid, not valid or unknown (None), and why it is not valid."""
-
-
-def verdict(faults: Iterable[Reason], doubts: Iterable[Reason] = ()) -> Verdict:
-    """Not valid for its faults, else unknown for its doubts, else valid."""
-    if found := tuple(faults):
-        return False, found
-    return (None, found) if (found := tuple(doubts)) else (True, ())
+def verdict(faults: Iterable[Reason], doubts: Iterable[Reason] = ()) -> dict[str, Any]:
+    """What is `valid` of a record, and its `reasons`: not valid for its faults, else unknown for its doubts."""
+    wrong, open_ = tuple(faults), tuple(doubts)
+    return {"valid": False if wrong else None if open_ else True, "reasons": wrong or open_}
 
 
 def incomplete(message: str, host: str | None = None) -> Reason:
@@ -184,16 +172,13 @@ def unjudged(message: str) -> Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelemetryRecord(Record):
-    """One value of sar; `device` is None where there is one value for the host.
-
-    `time` is ISO 8601, with offset where it is known, without a date where the file has none; or ``average``.
-    """
+    """One value of sar."""
 
     kind: ClassVar[str] = "telemetry"
     host: str | None
-    time: str | None
+    time: str | None  # ISO 8601, with offset where it is known, without a date where the file has none; or ``average``
     activity: str
-    device: str | None
+    device: str | None  # None where there is one value for the host
     metric: str
     value: float | None
 
@@ -232,16 +217,13 @@ class BrickRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileRecord(Record):
-    """What one brick (``host:path``) did in one interval of `gluster volume profile`, for one file operation.
-
-    `interval` is ``cumulative``, its number, or in XML ``interval``. `fop` is None for the interval as a whole.
-    """
+    """What one brick (``host:path``) did in one interval of `gluster volume profile`, for one file operation."""
 
     kind: ClassVar[str] = "profile"
     volume: str | None
     brick: str | None
-    interval: str
-    fop: str | None = None
+    interval: str  # ``cumulative``, its number, or in XML ``interval``
+    fop: str | None = None  # None for the interval as a whole
     calls: int | None = None
     latency_mean_s: float | None = None
     latency_min_s: float | None = None

@@ -46,8 +46,7 @@ _DETAILS = {
 }
 _COUNTS = {"business_metric", "clients", "processes_per_client"}
 _INVALID = "INVALID_RUN"
-_LEAST_ACHIEVED = 0.9
-"""Of the operations that were requested: with fewer the load point is of another load than it says."""
+_LEAST_ACHIEVED = 0.9  # of the operations that were requested: with fewer the load is another than it says
 
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
 _MISSING = re.compile(r"Error-\d+")
@@ -60,7 +59,6 @@ _BARE = re.compile(
 )
 _VERSION = re.compile(r"SPEC(?:storage|sfs)?[^\n]{0,80}\$Revision:\s*([\w.]{1,32})\s*\$", re.IGNORECASE)
 _START = re.compile(r"<run(?=[\s>])")
-
 
 _Column = tuple[str, str | None]  # name and unit
 
@@ -127,26 +125,21 @@ def _column(title: str) -> _Column:
     return _COLUMNS[title], next((unit for ending, unit in _TEXT_UNITS.items() if title.endswith(ending)), None)
 
 
-def _header(first: str, second: str) -> list[_Column] | None:
-    above, below = (
-        _words(line, {title.split("|")[at] for title in _COLUMNS}) for at, line in enumerate((first, second))
-    )
-    if above is None or below is None or len(above) != len(below):
-        return None
-    titles = ["|".join(pair) for pair in zip(above, below, strict=True)]
+def _header(*lines: str) -> list[_Column] | None:
+    above, below = (_words(line, {title.split("|")[at] for title in _COLUMNS}) for at, line in enumerate(lines))
+    titles = ["|".join(pair) for pair in zip(above, below, strict=False)]
     # these two come last, so that a name may have blanks
-    if not set(titles) <= set(_COLUMNS) or titles[-2:] != ["Workload|Name", "Valid|Run"]:
-        return None
-    return [_column(title) for title in titles]
+    whole = len(above) == len(below) and set(titles) <= set(_COLUMNS) and titles[-2:] == ["Workload|Name", "Valid|Run"]
+    return [_column(title) for title in titles] if whole else None
 
 
-def _words(line: str, known: set[str]) -> list[str] | None:
+def _words(line: str, known: set[str]) -> list[str]:
     words, found, place = line.split(), list[str](), 0
     while place < len(words):
         count = 2 if " ".join(words[place : place + 2]) in known else 1
         found.append(" ".join(words[place : place + count]))
         place += count
-    return found if known.issuperset(found) else None
+    return found
 
 
 def _is_row(line: str, columns: list[_Column]) -> bool:
@@ -241,7 +234,6 @@ def _record(document: Document, version: str | None, run: int, line: int, point:
         faults.append(failed(f"expected the {' and the '.join(missing)}, found none: the run failed"))
     faults += _contradictions(point)
     message = "the report does not say whether SPEC judged the load point valid: it may have been cut"
-    valid, reasons = verdict(faults, [incomplete(message)] if None in (point.invalid, point.name) else ())
     details: Details = {}
     for name, detail in _DETAILS.items():
         if (value := point.number(name)) is not None:
@@ -262,8 +254,7 @@ def _record(document: Document, version: str | None, run: int, line: int, point:
         operations_per_s=point.number("achieved rate") or None,
         latency_mean_s=point.number("average latency"),
         elapsed_s=point.number("run time") or None,
-        valid=valid,
-        reasons=reasons,
+        **verdict(faults, [incomplete(message)] if None in (point.invalid, point.name) else ()),
     )
 
 

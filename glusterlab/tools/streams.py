@@ -13,39 +13,28 @@ command, a probe, with a folder of its own in ``workload/``. The sample's number
 are those of the largest load that held; where none did, 0 streams are held, and they are of the least load.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
+from glusterlab.spec.cell import Cell
 from glusterlab.spec.cluster import SERVED
 from glusterlab.tools.base import HostCommand, Job, Measurement, Operation, PoolRates
 from glusterlab.tools.fio.command import FIO as _FIO
 from glusterlab.tools.fio.command import Fio, measurement_of
 from glusterlab.tools.records import incomplete
 
-if TYPE_CHECKING:
-    from glusterlab.spec.cell import Cell
-
 HOLDS = 0.95
 
-FIRST = 1 / 4
-"""The first load, as a share of the most streams that may be tried."""
-
-RESOLUTION = 0.05
-"""The search ends when the least load that broke is by no more than this share above the largest that held."""
-
-LEAST_CALLS = 40
-"""Calls of each stream in a probe: with fewer, one call more or less decides whether it holds."""
-
-ONE_LOAD = "--one-load"
-"""The option of a cell that tries all of its workers at once, and searches nothing."""
+FIRST = 1 / 4  # the first load, as a share of the most streams that may be tried
+RESOLUTION = 0.05  # the search ends when the least load that broke is at most by this share above the largest that held
+LEAST_CALLS = 40  # of each stream in a probe: with fewer, one call more or less decides whether it holds
+ONE_LOAD = "--one-load"  # the option of a cell that tries all of its workers at once, and searches nothing
 
 NEEDED_OPTIONS = {"performance.strict-o-direct": ("on",), "network.remote-dio": ("disable", "off")}
 """Without them a volume does not pass on to its bricks that calls bypass the caches."""
@@ -161,22 +150,16 @@ class Streams(Fio):
 
     def parse(self, folder: Path, cell: Cell) -> Measurement:
         """The load that held most, and of all of them what is wrong."""
-        probes = {
-            path.name: int(match[1])
-            for path in sorted(folder.glob("probe-*"))
-            if (match := _FOLDER.fullmatch(path.name))
-        }
-        if not probes:
+        names = (match for path in sorted(folder.glob("probe-*")) if (match := _FOLDER.fullmatch(path.name)))
+        cells = {name[0]: cell.model_copy(update={"workers": int(name[1])}) for name in names}
+        if not cells:
             raise ParseError("expected the folder of a probe, such as probe-01-12-streams, found none", file=folder)
-        cells = {name: cell.model_copy(update={"workers": streams}) for name, streams in probes.items()}
         results = {name: measurement_of(folder / name, probe) for name, probe in cells.items()}
         loads = {name: load_of(result, cells[name]) for name, result in results.items()}
-        problems = [
-            reason.model_copy(update={"message": f"{name}: {reason.message}"})
-            for name, result in results.items()
-            for reason in result.problems
-        ]
-        problems += [] if problems else self._misfits(loads, cell)
+        problems: list[Reason] = []
+        for name, result in results.items():
+            problems += [one.model_copy(update={"message": f"{name}: {one.message}"}) for one in result.problems]
+        problems = problems or list(self._misfits(loads, cell))
         held = [name for name, load in loads.items() if load.holds]
         streams = max((loads[name].streams for name in held), default=0)
         name = next((name for name in held if loads[name].streams == streams), min(loads, key=loads.__getitem__))
@@ -188,18 +171,15 @@ class Streams(Fio):
         )
         return Measurement(record, results[name].workers, tuple(problems), probe=name)
 
-    def _misfits(self, loads: Mapping[str, Load], cell: Cell) -> list[Reason]:
+    def _misfits(self, loads: Mapping[str, Load], cell: Cell) -> Iterator[Reason]:
         """What shows that probes are missing, or that the search did not find its end; however it got there."""
         tried = list(loads.values())
         if [int(name.split("-")[1]) for name in loads] != list(range(1, len(loads) + 1)):
-            return [incomplete(f"expected probes from 1 on without a gap, found {', '.join(loads)}")]
-        if (streams := self._next(tried, cell)) is not None:
-            return [
-                incomplete(f"the search did not end: expected a probe of {streams} streams after {list(loads)[-1]}")
-            ]
-        if ONE_LOAD not in cell.options and all(load.holds for load in tried):
-            return [incomplete(f"all {cell.workers} streams that may be tried were held: raise 'workers'")]
-        return []
+            yield incomplete(f"expected probes from 1 on without a gap, found {', '.join(loads)}")
+        elif (streams := self._next(tried, cell)) is not None:
+            yield incomplete(f"the search did not end: expected a probe of {streams} streams after {list(loads)[-1]}")
+        elif ONE_LOAD not in cell.options and all(load.holds for load in tried):
+            yield incomplete(f"all {cell.workers} streams that may be tried were held: raise 'workers'")
 
 
 def held_of(result: Measurement, cell: Cell) -> int:

@@ -12,7 +12,7 @@ from glusterlab.tools.document import (
     MAX_NODES,
     Document,
     by_host,
-    json_values,
+    json_objects,
     number,
     read_json,
     read_xml,
@@ -32,13 +32,13 @@ def test_a_host_is_one_only_in_front_of_a_report() -> None:
 
 def test_json_in_text() -> None:
     text = 'run [ok] {1}\n{"a": nan, "b": -inf}{"c": NaN}\n  [\n {"d": 1}]\nif [ x ]; then {\n}\n{}\n'
-    assert list(json_values(text)) == [(2, {"a": None, "b": None}), (2, {"c": None}), (3, [{"d": 1}]), (7, {})]
+    assert list(json_objects(text)) == [(2, {"a": None, "b": None}), (2, {"c": None}), (3, {"d": 1}), (7, {})]
 
 
 def test_an_escape_that_is_no_character_can_be_written_again() -> None:
     text = r'{"\ud800": "\udc00\ud83d\ude00"}'
     assert read_json(text) == {"\ufffd": "\ufffd\U0001f600"}
-    assert list(json_values(text)) == [(1, read_json(text))]
+    assert list(json_objects(text)) == [(1, read_json(text))]
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,14 @@ def test_an_escape_that_is_no_character_can_be_written_again() -> None:
 )
 def test_json_that_is_cut_or_damaged(text: str, line: int, found: str) -> None:
     with pytest.raises(ParseError, match=found) as caught:
-        list(json_values(text))
+        list(json_objects(text))
     assert caught.value.line == line
 
 
 @pytest.mark.parametrize("piece", ["{\n", "[\n", "[[ x\n", "{ x\n", "[{ x\n", " " * 50 + "\n", "}{x", "a: {\n"])
 def test_text_full_of_brackets(piece: str) -> None:
     with no_hang(), contextlib.suppress(ParseError):
-        assert list(json_values(piece * 100_000)) == []
+        assert list(json_objects(piece * 100_000)) == []
 
 
 def test_numbers() -> None:

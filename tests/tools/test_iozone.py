@@ -8,8 +8,8 @@ import pytest
 
 from glusterlab.errors import ParseError
 from glusterlab.tools import recognise
-from glusterlab.tools.iozone.runs import parse_options
-from glusterlab.tools.iozone.tables import COLUMNS, read_header
+from glusterlab.tools.iozone.runs import Options
+from glusterlab.tools.iozone.tables import COLUMNS, Header
 from glusterlab.tools.records import WorkloadRecord
 from tests.hang import no_hang
 from tests.tools import reading
@@ -212,7 +212,7 @@ Output is in kBytes/sec
     names = [column.label for column in COLUMNS[:6]]
     assert kb(whole(text)) == dict(zip(names, [1864, 1901, 6688, 6710, 5331, 2962], strict=True))
     with pytest.raises(ParseError, match="expected the columns"):
-        read_header("kB  reclen    rewrite  write")
+        Header("kB  reclen    rewrite  write")
 
 
 @pytest.mark.parametrize(
@@ -429,16 +429,16 @@ def test_trimmed_after_the_last_test_that_was_asked_for() -> None:
     ],
 )
 def test_the_last_row_that_a_command_line_asks_for(command: str, last: tuple[int, int]) -> None:
-    assert parse_options(command).last_row_kb() == last
+    assert Options(command).last_row_kb() == last
 
 
 def test_odd_command_lines() -> None:
-    options = parse_options("./iozone -i x -i 99999 -t many -s huge -i")
+    options = Options("./iozone -i x -i 99999 -t many -s huge -i")
     assert (options.tests, options.counts, options.sizes_kb("s"), options.unit) == (None, (), [], "kB/s")
-    options = parse_options("./iozone -AceINT -i2 -+n -s1g -r 64k -l 2 -u 4 -F /mnt/-i")
+    options = Options("./iozone -AceINT -i2 -+n -s1g -r 64k -l 2 -u 4 -F /mnt/-i")
     assert options.flags == {"+n", "A", "I", "N", "T", "c", "e"}
     assert (options.tests, options.counts, options.unit) == ({0, 1, 2}, (2, 3, 4), "us/op")
-    assert (options.sizes_kb("s"), parse_options("iozone -u 3").counts) == ([1 << 20], (1, 2, 3))
+    assert (options.sizes_kb("s"), Options("iozone -u 3").counts) == ([1 << 20], (1, 2, 3))
 
 
 # --- lines that were broken into several

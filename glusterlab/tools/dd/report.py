@@ -11,18 +11,8 @@ from dataclasses import dataclass, field
 
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
-from glusterlab.tools.document import Document, by_host, number, unwrapped, whole
-from glusterlab.tools.records import (
-    Details,
-    Operation,
-    Record,
-    WorkloadRecord,
-    failed,
-    incomplete,
-    unjudged,
-    verdict,
-    without_none,
-)  # fmt: skip
+from glusterlab.tools.document import Document, by_host, by_marks, number, unwrapped, whole
+from glusterlab.tools.records import Operation, WorkloadRecord, failed, incomplete, unjudged, verdict, without_none
 
 _VALUE = r"""(?:"[^"]*"|'[^']*'|[^\s;|&)<>`"']+)"""
 _COMMAND = re.compile(rf"(?<![\w.=-])dd(?P<operands>(?: [a-z]{{2,8}}={_VALUE})+)")
@@ -37,23 +27,23 @@ for _power, _letter in enumerate("KMGTPE", start=1):
 _SOURCES = ("/dev/zero", "/dev/urandom", "/dev/random", "/dev/full")
 
 
-@dataclass(frozen=True)
 class Command:
-    """One dd; sizes are bytes of a record, `count` is of records. None: not said, or by a variable of the shell.
+    """One dd; sizes are bytes of a record, `count` is of records. None: not said, or by a variable of the shell."""
 
-    `converts`: as many records need not be written as are read; `placed`: it does not begin at the start of a file.
-    """
-
-    text: str
-    source: str | None = None
-    target: str | None = None
-    input_size: int | None = None
-    output_size: int | None = None
-    count: int | None = None
-    flags: tuple[str, ...] = ()
-    converts: bool = False
-    placed: bool = False
-    looped: bool = False
+    def __init__(self, operands: str, looped: bool = False) -> None:
+        values = {name: value.strip("\"'") for name, value in _OPERAND.findall(operands)}
+        sizes = ("bs", "bs") if "bs" in values else ("ibs", "obs")
+        self.text, self.looped = f"dd{operands}"[:200], looped
+        self.source, self.target = values.get("if"), values.get("of")
+        self.input_size, self.output_size = (size_of(values.get(name)) for name in sizes)
+        self.flags = tuple(f"{name}={values[name]}" for name in ("conv", "iflag", "oflag") if name in values)
+        words = {word for flag in self.flags for word in flag.partition("=")[2].split(",")}
+        self.count = None if "count_bytes" in words else size_of(values.get("count"))
+        # as many records need not be written as are read
+        self.converts = not words.isdisjoint({"sync", "block", "unblock", "sparse"}) or "cbs" in values
+        self.converts = self.converts or ("bs" not in values and ("ibs" in values or "obs" in values))
+        # it does not begin at the start of a file
+        self.placed = not {"seek", "skip", "oseek", "iseek"}.isdisjoint(values) or "append" in words
 
     @property
     def generated(self) -> bool:
@@ -73,29 +63,11 @@ def commands(line: str) -> list[Command]:
         return []
     matches = list(_COMMAND.finditer(line))
     if len(matches) > 1 and re.search(r"(?<!\|)\|(?!\|)", line[matches[0].end() : matches[-1].start()]):
-        return [Command(text=line[:200])]
+        command = Command("")
+        command.text = line[:200]
+        return [command]
     looped = _LOOP.search(line) is not None
-    return [_command(match["operands"], looped) for match in matches if "status=none" not in match["operands"]]
-
-
-def _command(operands: str, looped: bool) -> Command:
-    values = {name: value.strip("\"'") for name, value in _OPERAND.findall(operands)}
-    both = size_of(values.get("bs"))
-    flags = tuple(f"{name}={values[name]}" for name in ("conv", "iflag", "oflag") if name in values)
-    words = {word for flag in flags for word in flag.partition("=")[2].split(",")}
-    converts = not words.isdisjoint({"sync", "block", "unblock", "sparse"}) or "cbs" in values
-    return Command(
-        text=f"dd{operands}"[:200],
-        source=values.get("if"),
-        target=values.get("of"),
-        input_size=both if "bs" in values else size_of(values.get("ibs")),
-        output_size=both if "bs" in values else size_of(values.get("obs")),
-        count=None if "count_bytes" in words else size_of(values.get("count")),
-        flags=flags,
-        converts=converts or ("bs" not in values and ("ibs" in values or "obs" in values)),
-        placed=not {"seek", "skip", "oseek", "iseek"}.isdisjoint(values) or "append" in words,
-        looped=looped,
-    )
+    return [Command(match["operands"], looped) for match in matches if "status=none" not in match["operands"]]
 
 
 def size_of(text: str | None) -> int | None:
@@ -134,14 +106,11 @@ _MAX_COMMANDS = 100
 
 @dataclass
 class Copy:
-    """One run of dd; what is not printed is None. `read` and `written` are whole and partial records.
-
-    `misfit`: a command was shown whose sizes are not those of this run; `real_s` is what the shell's ``time`` says.
-    """
+    """One run of dd; what is not printed is None. `read` and `written` are whole and partial records."""
 
     line: int
     command: Command | None = None
-    misfit: bool = False
+    misfit: bool = False  # a command was shown whose sizes are not those of this run
     read: tuple[int, int] | None = None
     written: tuple[int, int] | None = None
     bytes: int | None = None
@@ -151,7 +120,7 @@ class Copy:
     errors: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     interrupted: bool = False
-    real_s: float | None = None
+    real_s: float | None = None  # by the shell's ``time``
 
 
 class _Reader:
@@ -161,8 +130,7 @@ class _Reader:
         self.progress: list[Copy] = []
         self.open: Copy | None = None
         self.queue: list[Command] = []
-        self.used = False
-        self.break_seen = False
+        self.used = self.break_seen = False
         self.damage: list[tuple[int, str]] = []
 
     def line(self, place: int, line: str, following: str) -> None:
@@ -170,10 +138,7 @@ class _Reader:
         awaits_out = self.open is not None and self.open.read is not None and self.open.written is None
         if found := commands(line):
             self._end()
-            if self.used:
-                self.queue = []
-            self.queue.extend(found)
-            del self.queue[:-_MAX_COMMANDS]
+            self.queue = [*([] if self.used else self.queue), *found][-_MAX_COMMANDS:]
             self.used = False
         elif len(line) > _MAX_LINE:
             return
@@ -197,16 +162,15 @@ class _Reader:
         return self.open
 
     def _complaint(self, place: int, message: str) -> None:
-        copy = self.open
-        if copy is None or (copy.written is not None and _AFTER.match(message) is None):
+        if (copy := self.open) is None or (copy.written is not None and _AFTER.match(message) is None):
             copy = self._new(place)
         (copy.warnings if _WARNING.match(message) else copy.errors).append(message[:200])
         if _FATAL.match(message) is not None:
             self._end()
 
     def _in(self, place: int, counts: tuple[int, int], line: str) -> None:
-        copy, progress = self.open, self.loose
-        self.loose = []
+        copy = self.open
+        progress, self.loose = self.loose, []
         if copy is None or copy.read is not None or copy.written is not None:
             copy = self._new(place)
         self.progress = progress
@@ -236,7 +200,7 @@ class _Reader:
 
     def _end(self) -> None:
         """No more lines belong to the open run, or to lines of bytes alone."""
-        ended = list(self.loose)
+        ended = self.loose
         if self.open is not None:
             # lines of bytes before the records are what dd printed while it ran, unless it did less afterwards
             ended = [*(one for one in self.progress if not _is_before(one, self.open, True)), self.open, *ended]
@@ -258,10 +222,7 @@ class _Reader:
         copy, waiting = self.open, self.loose
         place, text = lines[-1]
         whole = [one.line for one in (*self.done, *waiting)] + [place if copy is not None and copy.bytes else 0]
-        if copy is not None and (
-            (copy.written is None and copy.read is not None)
-            or (copy.bytes is None and copy.written is not None and not ends)
-        ):
+        if copy is not None and (copy.read if copy.written is None else copy.bytes is None and not ends):
             self.open = None
             self.damage.append((place, "expected all of dd's lines of records and bytes, found the end of the file"))
             return
@@ -275,7 +236,7 @@ class _Reader:
 
 def _rate(rest: str) -> re.Match[str] | None:
     found = _RATE.match(rest)
-    return None if found is None or bool(found["open"]) != bool(found["shut"]) else found
+    return found if found is not None and bool(found["open"]) == bool(found["shut"]) else None
 
 
 def _fits(command: Command, copy: Copy) -> bool:
@@ -295,29 +256,18 @@ def _is_before(one: Copy, copy: Copy, may_be: bool) -> bool:
 
 _PREFIX = r"(?m)^(?:\[?[\w.-]{1,254}\]?: )?"
 _COUNTS_LINE = r"[^0-9+:=/\n]{0,24}[0-9]{1,18}\+[0-9]{1,18} ?[^0-9+:=/\n]{1,40}\n"
-_MARKS = (  # lines of records in, of bytes copied, and the shape of either in any language, each with how sure it is
-    (re.compile(_PREFIX + _IN.pattern), 0.95),
-    (re.compile(_PREFIX + _COPIED_LINE.pattern), 0.9),
-    (re.compile(rf"(?m)^{_COUNTS_LINE}{_COUNTS_LINE}[0-9]{{1,18}} ?[^\W\d_].{{1,80}}/ ?[^\W\d_]"), 0.85),
-    (
-        re.compile(
-            r"(?m)^[0-9]{1,18} ?[^\W\d_]{1,12} ?[(（][0-9.,]{1,9} ?[kMGTPE]i?B[^()（）\n]{0,20}[)）]"
-            r"[^0-9\n]{1,60}[0-9][0-9.,e-]{0,30} ?[^\W\d_]"
-        ),
-        0.85,
-    ),
-)
+_MARKS = {  # lines of records in, of bytes copied, and the shape of either in any language, each with how sure it is
+    _PREFIX + _IN.pattern: 0.95,
+    _PREFIX + _COPIED_LINE.pattern: 0.9,
+    rf"(?m)^{_COUNTS_LINE}{_COUNTS_LINE}[0-9]{{1,18}} ?[^\W\d_].{{1,80}}/ ?[^\W\d_]": 0.85,
+    r"(?m)^[0-9]{1,18} ?[^\W\d_]{1,12} ?[(（][0-9.,]{1,9} ?[kMGTPE]i?B[^()（）\n]{0,20}[)）]"
+    r"[^0-9\n]{1,60}[0-9][0-9.,e-]{0,30} ?[^\W\d_]": 0.85,
+}
 
 _PRINTED = re.compile(r"([0-9.,]+(?:[eE][-+]?[0-9]{1,3})?) ?([kKMGTPE]?)")
 
 
-def recognise(document: Document) -> float:
-    """How sure it is that a document is dd's, from 0 to 1."""
-    text = "\n".join(unwrapped(line) for line in document.head.splitlines())
-    return next((sure for mark, sure in _MARKS if mark.search(text) is not None), 0.0)
-
-
-def read(document: Document) -> Iterator[Record]:
+def read(document: Document) -> Iterator[WorkloadRecord]:
     """Each run of dd, by its start; `ParseError` when the last of a host is cut off, or there is none."""
     found: list[tuple[str | None, Copy]] = []
     errors: list[ParseError] = []
@@ -342,12 +292,11 @@ def read(document: Document) -> Iterator[Record]:
 
 def _record(document: Document, host: str | None, copy: Copy, run: int) -> WorkloadRecord:
     command, gaps = copy.command, "; ".join(_gaps(copy))
-    valid, reasons = verdict(_faults(copy), [unjudged(gaps)] if gaps else ())
     read, written = copy.read or (None, None), copy.written or (None, None)
     size = None if command is None else command.output_size
     if size is None and copy.bytes and written[0] and not written[1] and copy.bytes % written[0] == 0:
         size = copy.bytes // written[0]
-    details: Details = {
+    details = {
         "bytes": copy.bytes,
         "records_in_full": read[0],
         "records_in_partial": read[1],
@@ -362,7 +311,6 @@ def _record(document: Document, host: str | None, copy: Copy, run: int) -> Workl
     }
     return WorkloadRecord(
         tool="dd",
-        tool_version=None,
         source=document.source(copy.line),
         run=run,
         host=host,
@@ -373,8 +321,7 @@ def _record(document: Document, host: str | None, copy: Copy, run: int) -> Workl
         record_size_bytes=size,
         throughput_bytes_per_s=copy.bytes / copy.seconds if copy.bytes and copy.seconds else None,
         elapsed_s=copy.seconds or None,
-        valid=valid,
-        reasons=reasons,
+        **verdict(_faults(copy), [unjudged(gaps)] if gaps else ()),
         details=without_none(details),
     )
 
@@ -383,9 +330,9 @@ def _file_size(copy: Copy) -> int | None:
     command = copy.command
     if command is None or command.placed or command.operation == "copy":
         return None
-    if command.generated and command.count is not None:
-        return None if command.input_size is None else command.count * command.input_size
-    return None if command.count is not None else (copy.bytes or None)
+    if command.count is None:
+        return copy.bytes or None
+    return command.count * command.input_size if command.generated and command.input_size is not None else None
 
 
 def _faults(copy: Copy) -> Iterator[Reason]:
@@ -404,22 +351,20 @@ def _faults(copy: Copy) -> Iterator[Reason]:
     full, partial = copy.written or (0, 0)
     if copy.bytes and full and not partial and copy.bytes % full and not (command is not None and command.converts):
         yield incomplete(f"{copy.bytes} bytes are not {full} records of one size")
-    if copy.bytes and copy.seconds and not _fits_its_rate(copy.bytes, copy.seconds, copy):
+    if copy.bytes and copy.seconds and not _fits_its_rate(copy.bytes / copy.seconds, copy.seconds, copy):
         yield incomplete(f"{copy.bytes} bytes in {copy.time} s are not {copy.rate}")
 
 
-def _fits_its_rate(done: int, seconds: float, copy: Copy) -> bool:
+def _fits_its_rate(rate: float, seconds: float, copy: Copy) -> bool:
     """Whether bytes by seconds is the printed rate, in powers of 1,000 or 1,024, as far as both are rounded."""
     match = _PRINTED.match(copy.rate or "")
-    value = None if match is None else number(match[1])
-    if match is None or value is None or copy.time is None:
+    if match is None or (value := number(match[1])) is None or copy.time is None:
         return False
     power = " KMGTPE".index(match[2].upper() or " ")
     # few decimals are not rounded ones: GNU drops zeros at the end
     rounding = _last_place(copy.time) / seconds if _last_place(copy.time) < 0.01 else 1e-3
-    slack = 1.5 * _last_place(match[1])
-    units = (1000.0**power, 1024.0**power)
-    return any(abs(done / seconds - value * unit) <= slack * unit + rounding * (done / seconds) for unit in units)
+    slack, units = 1.5 * _last_place(match[1]), (1000.0**power, 1024.0**power)
+    return any(abs(rate - value * unit) <= slack * unit + rounding * rate for unit in units)
 
 
 def _last_place(text: str) -> float:
@@ -439,3 +384,6 @@ def _gaps(copy: Copy) -> Iterator[str]:
         yield "more records were read than written, and no command says why"
     if copy.misfit:
         yield "the command that is shown has other sizes"
+
+
+recognise = by_marks(_MARKS, lambda head: "\n".join(map(unwrapped, head.splitlines())))

@@ -13,37 +13,26 @@ caches of servers, and those of clients for other's sake, are dropped as for eve
 engine waits 2 s before it begins, outside of what is measured, and logs to /tmp/fio_gfapi.log of the client.
 """
 
-from __future__ import annotations
-
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import accumulate
 from math import fsum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from zlib import crc32
 
 from glusterlab.errors import ParseError
 from glusterlab.shell import join, quote
-from glusterlab.tools.base import (
-    VALUE,
-    HostCommand,
-    Job,
-    Measurement,
-    Operation,
-    Program,
-    VolumeTool,
-    held_against,
-    uneven,
-)
+from glusterlab.spec.cell import Cell
+from glusterlab.tools import base
 from glusterlab.tools.document import Document, located, read_text
 from glusterlab.tools.fio.options import measured
 from glusterlab.tools.fio.records import read, read_jobs, recognise
 from glusterlab.tools.fio.reports import error_line
 from glusterlab.tools.records import WorkerRecord, WorkloadRecord, failed, worker_of
-
-if TYPE_CHECKING:
-    from glusterlab.spec.cell import Cell
 
 MODES = {
     "write": "write",
@@ -59,7 +48,7 @@ _MAX_BUCKETS = 100_000
 _SHOWN = 5
 
 
-class Fio(VolumeTool):
+class Fio(base.VolumeTool):
     """fio on all clients, also for a single worker."""
 
     def startup_s(self, workers: int) -> float:
@@ -70,9 +59,9 @@ class Fio(VolumeTool):
             return "fio works on one file per worker: leave files_per_worker out"
         if cell.access == "gfapi" and any(option.startswith("--ioengine") for option in cell.options):
             return "access 'gfapi' is an engine of fio itself: leave --ioengine out"
-        return uneven(cell, clients)
+        return base.uneven(cell, clients)
 
-    def _files(self, job: Job) -> dict[str, list[tuple[int, str]]]:
+    def _files(self, job: base.Job) -> dict[str, list[tuple[int, str]]]:
         """Number and file of each worker by client."""
         found: dict[str, list[tuple[int, str]]] = {}
         for worker, (host, folder) in enumerate(job.places, start=1):
@@ -81,29 +70,24 @@ class Fio(VolumeTool):
             found.setdefault(host.name, []).append((worker, f"{place}/fio.data"))
         return found
 
-    def prepare(self, job: Job) -> list[HostCommand]:
-        return job.made_or_checked(
-            [f"{folder}/fio.data" for folder in job.folders], self.needs_files(job.cell.operation)
-        )
+    def prepare(self, job: base.Job) -> list[base.HostCommand]:
+        files = [f"{folder}/fio.data" for folder in job.folders]
+        return job.made_or_checked(files, self.needs_files(job.cell.operation))
 
-    def _arguments(self, job: Job, workers: list[tuple[int, str]]) -> tuple[str, ...]:
+    def _arguments(self, job: base.Job, workers: list[tuple[int, str]]) -> tuple[str, ...]:
         cell = job.cell
         until = () if cell.runtime_s is None else ("--time_based=1", f"--runtime={round(cell.runtime_s * 1000)}ms")
         made = ("--allow_file_create=0",) if self.needs_files(cell.operation) else ("--end_fsync=1",)
         mixed = ("--unified_rw_reporting=1",) if "mixed" in cell.operation else ()
         engine = (f"--ioengine={ENGINE}", f"--volume={job.volume}", f"--brick={job.server}")
-        jobs = [
-            word
-            for number, file in workers
-            for word in (f"--name=w{number:02d}", "--filename=" + file.replace(":", "\\:"))
-        ]
+        jobs = [word for n, file in workers for word in (f"--name=w{n:02d}", "--filename=" + file.replace(":", "\\:"))]
         return (
             *("fio", "--output-format=json+", "--eta=never", "--name=global", f"--rw={MODES[cell.operation]}"),
             *(f"--size={cell.file_size_bytes}", f"--bs={cell.record_size_bytes}", "--fallocate=none"),
             *(*until, *made, *mixed, *cell.options, *(engine if cell.access == "gfapi" else ()), *jobs),
         )
 
-    def command(self, job: Job) -> HostCommand:
+    def command(self, job: base.Job) -> base.HostCommand:
         ssh, starts = quote(job.ssh_wrapper), []
         for host, workers in self._files(job).items():
             remote = quote(join(self._arguments(job, workers)))
@@ -111,14 +95,14 @@ class Fio(VolumeTool):
             starts.append(f"{ssh} {quote(host)} {remote} >{report} </dev/null")
         return job.at_once(starts)
 
-    def outputs(self, job: Job) -> tuple[str, ...]:
+    def outputs(self, job: base.Job) -> tuple[str, ...]:
         return tuple(f"{job.tool_dir}/fio-{host}.json" for host in self._files(job))
 
-    def parse(self, folder: Path, cell: Cell) -> Measurement:
+    def parse(self, folder: Path, cell: Cell) -> base.Measurement:
         return measurement_of(folder, cell)
 
 
-def measurement_of(folder: Path, cell: Cell) -> Measurement:
+def measurement_of(folder: Path, cell: Cell) -> base.Measurement:
     """What the reports of all hosts in a ``workload/`` folder say together."""
     results: list[tuple[WorkerRecord, WorkloadRecord]] = []
     buckets: Counter[float] = Counter()
@@ -131,23 +115,15 @@ def measurement_of(folder: Path, cell: Cell) -> Measurement:
                 number = int(name[1:]) if name[:1] == "w" and name[1:].isdecimal() else 0
                 # of the host's own clock, before the ramp; early releases do not say it
                 began, ramp = measured(job.data.get("job_start")), job.options.ramp_s or 0.0
-                own: dict[str, Any] = {"run": 1, "host": host, "label": name, "worker": number}
-                own |= {"files_per_s": None, "files": 1}
-                own["details"] = {} if began is None else {"start_s": began / 1000 + ramp}
-                results += [
-                    (worker_of(record, bytes=record.details.get("io_bytes"), **own), record) for record in found
-                ]
+                own: dict[str, Any] = {"run": 1, "host": host, "label": name, "worker": number, "files": 1}
+                own |= {"files_per_s": None, "details": {} if began is None else {"start_s": began / 1000 + ramp}}
+                results += [(worker_of(one, bytes=one.details.get("io_bytes"), **own), one) for one in found]
     if not results:
         raise ParseError("expected fio's report of each client, found none", file=folder)
     results.sort(key=lambda result: result[0].worker)
     workers = [worker for worker, _ in results]
     records = [record for _, record in results]
-    bad = [
-        reason.model_copy(update={"host": worker.host})
-        for worker in workers
-        if not worker.valid
-        for reason in worker.reasons
-    ]
+    bad = [reason.model_copy(update={"host": one.host}) for one in workers if not one.valid for reason in one.reasons]
     for name in ("stdout.txt", "stderr.txt") if not bad else ():
         with suppress(ParseError):
             if (said := error_line(read_text(folder / name))) is not None:
@@ -170,7 +146,7 @@ def measurement_of(folder: Path, cell: Cell) -> Measurement:
         valid=not bad and all(worker.valid for worker in workers),
         reasons=tuple(dict.fromkeys(bad))[:_SHOWN],
     )
-    return held_against(cell, record, workers)
+    return base.held_against(cell, record, workers)
 
 
 @contextmanager
@@ -208,14 +184,10 @@ def _latencies(entry: dict[str, Any]) -> Counter[float]:
 
 def _percentiles(buckets: Mapping[float, int]) -> dict[str, Any]:
     """The least bucket by which a share of all calls was done, as fio itself takes it."""
-    total, done = sum(buckets.values()), 0
-    found: dict[str, Any] = dict.fromkeys(_PERCENTILES)
-    for seconds in sorted(buckets):
-        done += buckets[seconds]
-        for name, share in _PERCENTILES.items():
-            if found[name] is None and done >= share * total:
-                found[name] = seconds
-    return found
+    ordered = sorted(buckets)
+    done = list(accumulate(buckets[seconds] for seconds in ordered))
+    least = {name: bisect_left(done, share * sum(buckets.values())) for name, share in _PERCENTILES.items()}
+    return {name: ordered[place] if done else None for name, place in least.items()}
 
 
 FIO = Fio(
@@ -223,24 +195,24 @@ FIO = Fio(
     recognise=recognise,
     read=read,
     operations=(
-        Operation("write", "write"),
-        Operation("read", "read", needs_files=True),
-        Operation("mixed", "mixed", needs_files=True),
-        Operation("random-write", "write", random=True, needs_files=True, metric="operations_per_s"),
-        Operation("random-read", "read", random=True, needs_files=True, metric="operations_per_s"),
-        Operation("random-mixed", "mixed", random=True, needs_files=True, metric="operations_per_s"),
+        base.Operation("write", "write"),
+        base.Operation("read", "read", needs_files=True),
+        base.Operation("mixed", "mixed", needs_files=True),
+        base.Operation("random-write", "write", random=True, needs_files=True, metric="operations_per_s"),
+        base.Operation("random-read", "read", random=True, needs_files=True, metric="operations_per_s"),
+        base.Operation("random-mixed", "mixed", random=True, needs_files=True, metric="operations_per_s"),
     ),
     options={
         "--ioengine": "sync|psync|vsync|pvsync|pvsync2|libaio|io_uring|posixaio|mmap",
         **dict.fromkeys(("--iodepth", "--fsync", "--fdatasync", "--rwmixread", "--thinktime", "--rate_iops"), "[0-9]+"),
         **dict.fromkeys(("--direct", "--norandommap", "--randrepeat", "--refill_buffers", "--invalidate"), "[01]"),
         **dict.fromkeys(("--buffer_compress_percentage", "--dedupe_percentage", "--randseed"), "[0-9]+"),
-        **dict.fromkeys(("--rate", "--random_distribution"), VALUE),
+        **dict.fromkeys(("--rate", "--random_distribution"), base.VALUE),
         "--thread": None,
     },
     programs=(
-        Program("fio", "fio", ("--version",), "fio-3.33", roles=frozenset({"client"}), required=False),
-        Program(
+        base.Program("fio", "fio", ("--version",), "fio-3.33", roles=frozenset({"client"}), required=False),
+        base.Program(
             *(f"fio-{ENGINE}", "fio", (), "fio-3.33"),
             roles=frozenset({"client"}),
             required=False,
@@ -254,4 +226,63 @@ FIO = Fio(
     keyed_by=(),
     takes_runtime=True,
     takes_gfapi=True,
+)
+
+
+_RAMP = 0.25  # of the time, before it: until caches that writes end in are full, and a queue is
+
+
+class FioLocal(base.HostTool):
+    """fio on the first brick's device of as many servers as there are workers, beyond their file systems."""
+
+    def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:  # noqa: ARG002
+        return (1 + _RAMP) * (cell.runtime_s or 0.0)
+
+    def rounds(self, job: base.LocalJob) -> list[list[base.LocalStep]]:
+        """One round: a command per server, each with places of its own."""
+        commands = [
+            base.HostCommand(server.name, script=self._script(job, server.name, number), deadline_s=job.deadline_s)
+            for number, server in enumerate(job.servers[: job.cell.workers], start=1)
+        ]
+        return [[base.LocalStep(command, f"fio-{command.host}.json") for command in commands]]
+
+    def _script(self, job: base.LocalJob, server: str, number: int) -> str:
+        cell, root = job.cell, quote(job.bricks[0])
+        writes = self.by_operation[cell.operation].direction == "write"
+        runtime = cell.runtime_s or 0.0
+        argv = (
+            *("fio", "--output-format=json+", "--eta=never", f"--name=w{number:02d}", f"--rw={MODES[cell.operation]}"),
+            *(f"--bs={cell.record_size_bytes}", "--direct=1", "--ioengine=libaio", "--norandommap=1"),
+            # small seeds in a row make sequences that resemble each other
+            *(f"--randseed={crc32(server.encode())}", "--time_based=1", f"--runtime={round(runtime * 1000)}ms"),
+            *(f"--ramp_time={round(_RAMP * runtime * 1000)}ms", *(("--allow_mounted_write=1",) if writes else ())),
+            *cell.options,
+        )
+        return (
+            f"device=$(findmnt --noheadings --output SOURCE --mountpoint {root}) || "
+            f"{{ echo {root} is not mounted >&2; exit 1; }}\n"
+            # only disks of a testbed that have heads have room there; the log of XFS is not among its blocks
+            f"begin=$((2 * $(stat -f -c '%b * %S' {root})))\n"
+            '[ "$(blockdev --getsize64 "$device")" -gt $((2 * begin)) ] || '
+            '{ echo "$device has no room beyond its file system" >&2; exit 1; }\n'
+            f'exec {join(argv)} "--filename=$device" "--offset=$begin"'
+        )
+
+    def parse(self, folder: Path, cell: Cell) -> base.Measurement:
+        return measurement_of(folder, cell)
+
+
+FIO_LOCAL = FioLocal(
+    name="fio-local",
+    of_requests=True,
+    operations=(
+        base.Operation("write", "write"),
+        base.Operation("read", "read"),
+        base.Operation("random-write", "write", random=True, metric="operations_per_s"),
+        base.Operation("random-read", "read", random=True, metric="operations_per_s"),
+    ),
+    options={"--iodepth": "[0-9]+", "--sync": "dsync"},
+    # of servers it is not asked for: those of a testbed, which alone have such disks, bring it
+    programs=(base.Program("fio", "fio", ("--version",), "fio-3.33", required=False),),
+    processes={"fio": "fio"},
 )

@@ -17,7 +17,7 @@ from math import ceil, fsum
 from typing import Literal
 
 from glusterlab.tools.document import Document
-from glusterlab.tools.records import Details, WorkloadRecord, contradictions, unjudged, without_none
+from glusterlab.tools.records import Details, WorkloadRecord, contradictions, unjudged, verdict, without_none
 
 _NAME = re.compile(r"(.*)_(clat|slat|lat|bw|iops)(\.\d{1,9})?\.log(?:\.(?:xz|gz|bz2))?")
 _LINE = re.compile(r"\d{1,18}, \d{1,18}(?:, (?:\d{1,18}|0x[0-9a-f]{1,8})){2,6}", re.ASCII)
@@ -84,7 +84,6 @@ def read(document: Document) -> Iterator[WorkloadRecord]:
         side = found[direction]
         record = WorkloadRecord(
             tool="fio",
-            tool_version=None,
             source=document.source(side.line),
             # as its own report's name would be that of another result
             job=document.path.name.partition(".log")[0],
@@ -109,30 +108,25 @@ def _filled(record: WorkloadRecord, kind: str, side: _Direction) -> WorkloadReco
             throughput_bytes_per_s=side.bytes / seconds if seconds else None,
             operations_per_s=count / seconds if seconds else None,
         )
-    if kind in _UNITS:
-        values = [value * _UNITS[kind] for value in (fsum(side.values) / count, min(side.values), max(side.values))]
-        what, end = ("throughput", "bytes_per_s") if kind == "bw" else ("operations", "per_s")
-        if windows:
-            keys = (f"{what}_samples_{each}_{end}" for each in ("mean", "min", "max"))
-            details |= dict(zip(keys, values, strict=True))
-        return replace(record, details=without_none(details))
-    ordered = sorted(side.values)
-    mean = fsum(ordered) / count / 1e9
-    if windows:
-        details |= {"window_latency_mean_s": mean, "window_latency_max_s": max(ordered[-1], side.most) / 1e9}
+    mean, least, most = fsum(side.values) / count, min(side.values), max(side.values)
+    if kind in _UNITS and windows:
+        name = "throughput_samples_{}_bytes_per_s" if kind == "bw" else "operations_samples_{}_per_s"
+        values = {"mean": mean, "min": least, "max": most}
+        details |= {name.format(each): value * _UNITS[kind] for each, value in values.items()}
+    elif windows:
+        details |= {"window_latency_mean_s": mean / 1e9, "window_latency_max_s": max(most, side.most) / 1e9}
     elif kind == "slat":
-        details["submission_latency_mean_s"] = mean
-    else:
-        details |= {"latency_min_s": ordered[0] / 1e9, "latency_max_s": ordered[-1] / 1e9}
+        details["submission_latency_mean_s"] = mean / 1e9
+    elif kind not in _UNITS:
+        ordered, mean = sorted(side.values), mean / 1e9
+        details |= {"latency_min_s": least / 1e9, "latency_max_s": most / 1e9}
         p50, p95, p99 = (ordered[ceil(share * count / 100) - 1] / 1e9 for share in (50, 95, 99))
         record = replace(record, latency_mean_s=mean, latency_p50_s=p50, latency_p95_s=p95, latency_p99_s=p99)
     return replace(record, details=without_none(details))
 
 
 def _judged(record: WorkloadRecord, *, old: bool) -> WorkloadRecord:
-    if faults := tuple(contradictions(record)):
-        return replace(record, valid=False, reasons=faults)
     doubts = ["a log of fio does not say whether its run ended as it should, nor whether its I/O was random"]
     if old:
         doubts.append("logs of fio 2, in microseconds, look like those of early releases of 3, in nanoseconds")
-    return replace(record, valid=None, reasons=tuple(map(unjudged, doubts)))
+    return replace(record, **verdict(contradictions(record), map(unjudged, doubts)))

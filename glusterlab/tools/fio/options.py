@@ -51,19 +51,10 @@ def _percentiles(values: object, unit: float) -> dict[float, float]:
     return found
 
 
-@dataclass(frozen=True)
 class Measured:
     """What a direction did; rates are None when nothing was done, or when it took no time that fio could measure."""
 
-    bytes: float | None = None
-    ios: float | None = None
-    seconds: float | None = None
-    throughput: float | None = None
-    rate: float | None = None
-    contradiction: str | None = None
-
-    @classmethod
-    def of(cls, direction: dict[str, Any]) -> Measured:
+    def __init__(self, direction: dict[str, Any]) -> None:
         done, ios, milliseconds, throughput, rate = (
             measured(direction.get(key)) for key in ("io_bytes", "total_ios", "runtime", "bw_bytes", "iops")
         )
@@ -77,7 +68,8 @@ class Measured:
             # fio cuts the fractions of a KiB off
             throughput = done / seconds
         wrong = _misfit("bytes", throughput, done, seconds, 1024.0) or _misfit("operations", rate, ios, seconds, 1.0)
-        return cls(done, ios, seconds, throughput or None, rate or None, wrong)
+        self.bytes, self.ios, self.seconds, self.contradiction = done, ios, seconds, wrong
+        self.throughput, self.rate = throughput or None, rate or None
 
     @property
     def idle(self) -> bool:
@@ -94,9 +86,7 @@ def _misfit(what: str, rate: float | None, done: float | None, seconds: float | 
     return f"expected {expected:.0f} {what}/s from what was done in {seconds:g} s, found {rate:.0f}"
 
 
-MAX_OPTIONS = 1_000
-"""fio knows about 400 options; a report with more global ones is none."""
-
+MAX_OPTIONS = 1_000  # fio knows about 400 options; a report with more global ones is none
 _ALIASES = {"readwrite": "rw", "blocksize": "bs", "timeout": "runtime", "io_limit": "io_size"}
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,6})?)\s*([kmgtp]?)(i?)b?", re.IGNORECASE | re.ASCII)
 _TIME = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*([a-z]*)", re.IGNORECASE | re.ASCII)
@@ -113,12 +103,11 @@ _FILE_ENGINES: dict[str | None, Operation] = {
     "filecreate": "create", "filestat": "stat", "filedelete": "delete",
     "dircreate": "mkdir", "dirstat": "stat", "dirdelete": "rmdir",
 }  # fmt: skip
-_ENDS_EARLY = (
+_ENDS_EARLY = (  # options with which a job may rightly end before its time and its size
     "number_ios", "fill_device", "fill_fs", "steadystate", "ss", "exitall", "exitall_on_error", "read_iolog",
     "offset", "offset_increment", "zonesize", "zonerange", "zonemode", "max_open_zones", "io_submit_mode", "flow",
     "create_only", "verify_only",
 )  # fmt: skip
-"""Options with which a job may rightly end before its time and its size."""
 
 
 def as_options(value: object) -> dict[str, Any]:
@@ -169,7 +158,6 @@ class Options:
 
     @property
     def ramp_s(self) -> float | None:
-        """What the job did before it was measured."""
         return self._seconds("ramp_time")
 
     def _seconds(self, name: str) -> float | None:

@@ -11,9 +11,8 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 from glusterlab.reasons import Reason
@@ -29,37 +28,29 @@ _ENOSPC = 28
 _MAX_FINDINGS = 20
 _SHORT = 0.95
 _MAX_SHORT = 0.01
-_BUCKET = 1.1
-"""By how much a percentile, which is the bound of a bucket, may be above the maximum."""
+_BUCKET = 1.1  # by how much a percentile, which is the bound of a bucket, may be above the maximum
 
 
-@dataclass(frozen=True)
 class Job:
-    """One entry of a report, which sums up `workers` jobs; None when the file does not say how many.
+    """One entry of a report, which sums up `workers` jobs; None when the file does not say how many."""
 
-    A `signal` may have ended the run, in which fio `said` that something failed; a later report of the same run follows
-    an `interim` one; `doubt` keeps the whole report from being judged; `details` are the report's; `summed` is fio's
-    own sum of the clients' entries.
-    """
-
-    data: dict[str, Any]
-    options: Options
-    version: str | None
     source: Source
-    run: int
-    host: str | None = None
     workers: int | None = None
-    signal: int | None = None
-    said: str | None = None
-    interim: bool = False
-    doubt: str | None = None
-    details: Details = field(default_factory=dict)
-    summed: bool = False
+    said: str | None = None  # by fio, of what failed in the run
+    doubt: str | None = None  # keeps the whole report from being judged
 
-    @property
-    def name(self) -> str | None:
-        name = self.data.get("jobname")
-        return name if isinstance(name, str) else None
+    def __init__(self, report: Report, entry: dict[str, Any], options: dict[str, Any], run: int, interim: bool) -> None:
+        name, host, version = entry.get("jobname"), entry.get("hostname"), report.data.get("fio version")
+        by_clients, own = "client_stats" in report.data, entry.get("job options")
+        self.data, self.report, self.run = entry, report, run
+        self.interim = interim  # a later report of the same run follows
+        values = options | as_options(own)
+        self.options = Options(values, own="job options" in entry, shared=by_clients and own is None)
+        self.version = version.removeprefix("fio-") if isinstance(version, str) else None
+        self.name = name if isinstance(name, str) else None
+        self.host = host if isinstance(host, str) else report.host
+        self.summed = name == _ALL_CLIENTS and by_clients  # fio's own sum of the clients' entries
+        self.details: Details = {}  # of the report
 
     @property
     def errors(self) -> list[int]:
@@ -69,7 +60,7 @@ class Job:
     @cached_property
     def directions(self) -> list[tuple[str, dict[str, Any], Measured]]:
         found = ((label, values) for label in _DIRECTIONS for values in _each(self.data.get(label)))
-        return [(label, values, Measured.of(values)) for label, values in found if isinstance(values, dict)]
+        return [(label, values, Measured(values)) for label, values in found if isinstance(values, dict)]
 
     @property
     def ran_s(self) -> float:
@@ -92,7 +83,7 @@ class Job:
 
 def _records_of(job: Job) -> Iterator[WorkloadRecord]:
     """A record for each direction that did something, and for each that was to do something and did nothing."""
-    faults, doubts = _faults(job), _doubts(job)
+    faults, doubts = list(_faults(job)), _doubts(job)
     found: set[str] = set()
     for label, values, numbers in job.directions:
         if not numbers.idle:
@@ -108,7 +99,7 @@ def _records_of(job: Job) -> Iterator[WorkloadRecord]:
         missing.append(("mixed", "I/O"))
     for label, what in missing:
         nothing = failed(f"{what} was asked for, and fio did none of it")
-        yield _record(job, label, {}, Measured(), [*faults, nothing], [])
+        yield _record(job, label, {}, Measured({}), [*faults, nothing], [])
 
 
 def _as_sum(record: WorkloadRecord, parts: Sequence[tuple[Job, list[WorkloadRecord]]]) -> WorkloadRecord:
@@ -126,9 +117,7 @@ def _as_sum(record: WorkloadRecord, parts: Sequence[tuple[Job, list[WorkloadReco
             reasons.append(incomplete(f"{who}: it did nothing, and the file does not say what it was to do", job.host))
         for part in same:
             verdicts.append(part.valid)
-            reasons += [
-                Reason(code=reason.code, message=f"{who}: {reason.message}", host=job.host) for reason in part.reasons
-            ]
+            reasons += [Reason(code=one.code, message=f"{who}: {one.message}", host=job.host) for one in part.reasons]
     valid = False if False in verdicts else None if None in verdicts else True
     return replace(record, valid=valid, reasons=tuple(dict.fromkeys(reasons))[:_MAX_FINDINGS])
 
@@ -137,29 +126,26 @@ def _record(
     job: Job, label: str, values: dict[str, Any], numbers: Measured, faults: list[Reason], doubts: list[str]
 ) -> WorkloadRecord:
     options = job.options
-    submission, completion, total = (latency(values, kind) for kind in ("slat", "clat", "lat"))
-    seconds = completion[0] if "mean" in completion[0] else total[0]
-    percentiles = completion[1] or total[1]
+    kinds = {"submission": "slat", "completion": "clat", "total": "lat"}
+    latencies = {name: latency(values, kind) for name, kind in kinds.items()}
+    completion, total = latencies["completion"], latencies["total"]
+    seconds, percentiles = completion[0] if "mean" in completion[0] else total[0], completion[1] or total[1]
     on_files = options.file_operation is not None
     in_parts = label == "mixed" and any(other != "mixed" for other, _, _ in job.directions)
     details: Details = {
         "io_bytes": None if numbers.bytes is None else int(numbers.bytes),
         "total_ios": None if numbers.ios is None else int(numbers.ios),
-        "short_ios": whole(values.get("short_ios")),
-        "drop_ios": whole(values.get("drop_ios")),
-        "submission_latency_mean_s": submission[0].get("mean"),
-        "completion_latency_mean_s": completion[0].get("mean"),
-        "total_latency_mean_s": total[0].get("mean"),
+        **{name: whole(values.get(name)) for name in ("short_ios", "drop_ios")},
+        **{f"{name}_latency_mean_s": times[0].get("mean") for name, times in latencies.items()},
         **{f"latency_{name}_s": seconds.get(name) for name in ("stddev", "min", "max")},
         "latency_percentiles_s": {f"{share:g}": value for share, value in percentiles.items()} or None,
         "throughput_samples_mean_bytes_per_s": (measured(values.get("bw_mean")) or 0) * 1024 or None,
         "throughput_samples_stddev_bytes_per_s": (measured(values.get("bw_dev")) or 0) * 1024 or None,
-        "numjobs": options.integer("numjobs"),
-        "iodepth": options.integer("iodepth"),
+        **{name: options.integer(name) for name in ("numjobs", "iodepth")},
         "ioengine": options.text("ioengine"),
         "runtime_limit_s": options.runtime_s,
         "ramp_s": options.ramp_s,
-        "interrupted": job.signal is not None or _ended_early(job) is not None or None,
+        "interrupted": job.report.signal is not None or _ended_early(job) is not None or None,
         "interim": job.interim or None,
         "sum_of": "directions" if in_parts else "clients" if job.summed else None,
         "error": job.errors[0] if job.errors else None,
@@ -196,45 +182,40 @@ def _record(
     return replace(record, valid=valid, reasons=(*faults, *map(incomplete, doubts)))
 
 
-def _faults(job: Job) -> list[Reason]:
-    found = []
+def _faults(job: Job) -> Iterator[Reason]:
     for code in job.errors[:_MAX_FINDINGS]:
         meaning = os.strerror(code) if code < 1 << 15 else "unknown"
         kind: Any = "disk-full" if code == _ENOSPC else "tool-failed"
-        found.append(Reason(code=kind, message=f"fio ended the job with error {code} ({meaning})"))
+        yield Reason(code=kind, message=f"fio ended the job with error {code} ({meaning})")
     if ignored := next((count for value in _each(job.data.get("total_err")) if (count := whole(value))), None):
-        found.append(failed(f"fio went on after errors: it counted {ignored}"))
+        yield failed(f"fio went on after errors: it counted {ignored}")
     if job.said is not None:
-        found.append(failed(f"fio said before its report: {job.said}"))
+        yield failed(f"fio said before its report: {job.said}")
     if job.interim:
-        found.append(incomplete("expected the last report of a run, found an interim one"))
-    if job.signal is not None:
-        found.append(incomplete(f"the run was interrupted: signal {job.signal}"))
+        yield incomplete("expected the last report of a run, found an interim one")
+    if job.report.signal is not None:
+        yield incomplete(f"the run was interrupted: signal {job.report.signal}")
     if (short := _ended_early(job)) is not None:
-        found.append(incomplete(f"the run was interrupted: expected {short}"))
-    return found
+        yield incomplete(f"the run was interrupted: expected {short}")
 
 
 def _own_faults(
     record: WorkloadRecord, numbers: Measured, ordered: list[float], percentiles: dict[float, float]
 ) -> Iterator[Reason]:
     """What shows that a direction did not do what its rate is of; `ordered`: minimum, mean and maximum latency."""
-    short, dropped = (record.details.get(name, 0) for name in ("short_ios", "drop_ios"))
-    ios, done, size = numbers.ios or 0, numbers.bytes or 0, record.record_size_bytes
+    details, ios, done, size = record.details, numbers.ios or 0, numbers.bytes or 0, record.record_size_bytes
+    short, dropped = (details.get(name, 0) for name in ("short_ios", "drop_ios"))
+    # I/Os that have begun in a ramp and ended in the measured part: fio counts their bytes and not them
+    in_ramp = int(details.get("iodepth") or 1) * int(details.get("numjobs") or 1) if details.get("ramp_s") else 0
     if short + dropped > _MAX_SHORT * ios:
         yield incomplete(f"of {ios:.0f} I/Os {short} were short and {dropped} dropped")
-    elif size and ios and done and abs(ios * size - done) > 0.01 * done + 1024 + size * (1 + _in_ramp(record.details)):
+    elif size and ios and done and abs(ios * size - done) > 0.01 * done + 1024 + size * (1 + in_ramp):
         yield incomplete(f"{ios:.0f} I/Os of {size} bytes are not {done:.0f} bytes")
     by_share = [percentiles[share] for share in sorted(percentiles)]
     if ordered != sorted(ordered) or by_share != sorted(by_share):
         yield incomplete("the minimum, mean, maximum and percentiles of latency are not in their order")
     elif len(ordered) == 3 and by_share and by_share[-1] > _BUCKET * ordered[-1]:
         yield incomplete(f"expected percentiles of at most the maximum, {ordered[-1]:g} s, found {by_share[-1]:g} s")
-
-
-def _in_ramp(details: Details) -> int:
-    """I/Os that may have begun in a ramp and ended in the measured part: fio counts their bytes and not them."""
-    return int(details.get("iodepth") or 1) * int(details.get("numjobs") or 1) if details.get("ramp_s") else 0
 
 
 def _ended_early(job: Job) -> str | None:
@@ -261,10 +242,10 @@ def _may_have_ended_early(job: Job) -> str | None:
     if not job.ran_s or options.may_end_early or options.flag("time_based") or job.in_time:
         return None
     if options.size_bytes is None:
-        left = (
-            f"ended after {job.ran_s:g} of at most {options.runtime_s:g} s" if options.runtime_s is not None else None
-        )
-        return left and f"{left}, and the file does not say how much was to be done"
+        if options.runtime_s is None:
+            return None
+        left = f"ended after {job.ran_s:g} of at most {options.runtime_s:g} s"
+        return f"{left}, and the file does not say how much was to be done"
     size = options.size_bytes * (job.workers or 1)
     if options.of_one_size or not 0 < sum(job.bytes_done.values()) < size / 2:
         return None
@@ -281,16 +262,15 @@ def _doubts(job: Job) -> list[str]:
     return found if open_end is None else [*found, open_end]
 
 
-def _own_doubts(job: Job, label: str, values: dict[str, Any], numbers: Measured) -> list[str]:
-    found = _twice(values)
+def _own_doubts(job: Job, label: str, values: dict[str, Any], numbers: Measured) -> Iterator[str]:
+    yield from _twice(values)
     if isinstance(job.data.get(label), Several):
-        found.append(f"{label!r} stands several times with different values")
+        yield f"{label!r} stands several times with different values"
     if numbers.contradiction is not None:
-        found.append(numbers.contradiction)
+        yield numbers.contradiction
     needs_rate = job.options.file_operation is None and numbers.throughput is None
     if needs_rate or numbers.rate is None or numbers.seconds is None:
-        found.append("expected rates and a time, found none: the run may have been too short to measure")
-    return found
+        yield "expected rates and a time, found none: the run may have been too short to measure"
 
 
 def _twice(values: dict[str, Any]) -> list[str]:
@@ -330,15 +310,9 @@ def recognise(document: Document) -> float:
 
 
 def read(document: Document) -> Iterator[WorkloadRecord]:
-    """The records of every report in a document, or of a log.
-
-    `ParseError`, after what is whole was yielded, when a report is damaged or cut off, or when there is none.
-    """
-    if logs.recognise(document):
-        yield from logs.read(document)
-        return
-    for _, records in read_jobs(document):
-        yield from records
+    """The records of every report, or of a log; `ParseError`, after what is whole, for damage, a cut, or none."""
+    of_jobs = (record for _, records in read_jobs(document) for record in records)
+    yield from logs.read(document) if logs.recognise(document) else of_jobs
 
 
 def read_jobs(document: Document) -> Iterator[tuple[Job, list[WorkloadRecord]]]:
@@ -352,7 +326,11 @@ def read_jobs(document: Document) -> Iterator[tuple[Job, list[WorkloadRecord]]]:
         raise document.error(f"expected fio's JSON, found {what}: {advice}", document.line_of(start))
     runs: dict[str | None, int] = {}
     empty: Report | None = None
-    for report, interim in zip(reports, _interim(reports), strict=True):
+    interim = False  # whether a later report of the same run follows, as ``--status-interval`` writes them
+    for report, later in zip(reports, [*reports[1:], None], strict=False):
+        # a second in which nothing seems to happen is one of the same run only when it already had interim reports:
+        # else the two may be of two hosts that began together
+        interim = later is not None and _goes_on(report, later, still=interim)
         run = runs.get(report.host, 0) + 1
         if not interim:
             runs[report.host] = run
@@ -371,8 +349,7 @@ def read_jobs(document: Document) -> Iterator[tuple[Job, list[WorkloadRecord]]]:
 
 def _jobs(document: Document, report: Report, run: int, interim: bool) -> Iterator[Job]:
     listed = entries(report.data)
-    version, disks = report.data.get("fio version"), report.data.get("disk_util")
-    by_clients = "client_stats" in report.data
+    disks = report.data.get("disk_util")
     common, by_client = _global_options(document, report)
     hosts = {entry["hostname"] for entry in listed if isinstance(entry.get("hostname"), str)}
     # how busy the disks were is the run's, not a job's: it goes with the first
@@ -381,41 +358,24 @@ def _jobs(document: Document, report: Report, run: int, interim: bool) -> Iterat
         details = {"disk_util": [disk for disk in disks if isinstance(disk, dict)]}
     parts: list[int | None] = []
     alike = Counter(_names(entry, "hostname", "port", "jobname", "groupid") for entry in listed)
+    doubt = report.later_error and f"fio's error follows the report: {report.later_error}; it may be of this run"
+    if report.later_signal:
+        doubt = "the notice of a signal follows the report: it may be of this run"
     # an error that a job has may be what the line is of
-    has_errors = any(whole(code) for entry in listed for code in _each(entry.get("error")))
-    said = None if has_errors else report.error
+    said = None if any(whole(code) for entry in listed for code in _each(entry.get("error"))) else report.error
     for entry in listed:
-        own = entry.get("job options")
-        values = by_client.get(_names(entry, "hostname", "port"), common) | as_options(own)
-        job = Job(
-            data=entry,
-            options=Options(values, own="job options" in entry, shared=by_clients and own is None),
-            version=version.removeprefix("fio-") if isinstance(version, str) else None,
-            source=document.source(report.line),
-            run=run,
-            host=entry.get("hostname") if isinstance(entry.get("hostname"), str) else report.host,
-            signal=report.signal,
-            said=said,
-            interim=interim,
-            doubt=_doubt(report),
-            details=details,
-            summed=entry.get("jobname") == _ALL_CLIENTS and by_clients,
-        )
+        job = Job(report, entry, by_client.get(_names(entry, "hostname", "port"), common), run, interim)
+        job.source, job.said, job.doubt = document.source(report.line), said, doubt
+        job.details, details = details, {}
         if job.summed:
-            workers = None if None in parts else sum(part for part in parts if part is not None) or None
+            job.workers = None if None in parts else sum(part for part in parts if part is not None) or None
             # fio gives the sum the name of the last client, which is its own only when alone
-            yield replace(job, workers=workers, host=job.host if len(hosts) == 1 else None)
+            job.host = job.host if len(hosts) == 1 else None
         else:
             of_section = alike[_names(entry, "hostname", "port", "jobname", "groupid")]
-            parts.append(_workers(job, of_section, cut=report.cut))
-            yield replace(job, workers=parts[-1])
-        details = {}
-
-
-def _doubt(report: Report) -> str | None:
-    if report.later_signal:
-        return "the notice of a signal follows the report: it may be of this run"
-    return report.later_error and f"fio's error follows the report: {report.later_error}; it may be of this run"
+            job.workers = _workers(job, of_section, cut=report.cut)
+            parts.append(job.workers)
+        yield job
 
 
 def _names(entry: dict[str, Any], *keys: str) -> tuple[str, ...]:
@@ -452,29 +412,17 @@ def _global_options(document: Document, report: Report) -> tuple[dict[str, Any],
     return common, by_client
 
 
-def _interim(reports: list[Report]) -> list[bool]:
-    """Which reports are followed by a later one of the same run, as ``--status-interval`` writes them."""
-    found: list[bool] = []
-    for earlier, later in pairwise(reports):
-        # a second in which nothing seems to happen is one of the same run only when it already had interim reports:
-        # else the two may be of two hosts that began together
-        found.append(_goes_on(earlier, later, still=bool(found) and found[-1]))
-    return [*found, False][: len(reports)]
-
-
 def _goes_on(earlier: Report, later: Report, *, still: bool) -> bool:
     """Whether the same jobs, begun in the same second, have run and done more, or with `still` as much."""
-    (begun, names, before), (begun_later, names_later, after) = _progress(earlier), _progress(later)
-    if begun is None or begun_later is None or abs(begun - begun_later) > 1:
-        return False
-    if (earlier.host, names) != (later.host, names_later):
+    (begun, jobs, before), (begun_later, jobs_later, after) = _progress(earlier), _progress(later)
+    if begun is None or begun_later is None or abs(begun - begun_later) > 1 or jobs != jobs_later:
         return False
     grown = all(new >= old and done >= did for (old, did), (new, done) in zip(before, after, strict=True))
     return grown and (still or any(new > old for (old, _), (new, _) in zip(before, after, strict=True)))
 
 
 def _progress(report: Report) -> tuple[int | None, list[tuple[str, ...]], list[tuple[int, int]]]:
-    """The second in which a run began; of each job its names and start; the seconds that it ran, and its bytes."""
+    """The second in which a run began; of each job host, names and start; the seconds that it ran, and its bytes."""
     listed = entries(report.data)
     now = whole(report.data.get("timestamp"))
     first = whole(listed[0].get("elapsed")) if listed else None
@@ -483,5 +431,7 @@ def _progress(report: Report) -> tuple[int | None, list[tuple[str, ...]], list[t
         sides = [entry.get(label) for label in _DIRECTIONS]
         amount = sum(whole(side.get("io_bytes")) or 0 for side in sides if isinstance(side, dict))
         done.append((whole(entry.get("elapsed")) or 0, amount))
-    names = [_names(entry, "jobname", "groupid", "job_start") for entry in listed]
-    return (None if now is None or first is None else now - first), names, done
+    jobs: list[tuple[str, ...]] = [
+        (repr(report.host), *_names(entry, "jobname", "groupid", "job_start")) for entry in listed
+    ]
+    return (None if now is None or first is None else now - first), jobs, done

@@ -35,20 +35,16 @@ class Several(list[Any]):
 
 @dataclass(frozen=True)
 class Report:
-    """One JSON report: `host` is the prefix of its lines, `signal` what fio said before it to have ended the run.
-
-    `error` is a line before it in which fio named one. What is `later_...` follows the report, and so may or may not be
-    of its run. Of a `cut` one jobs may be missing.
-    """
+    """One JSON report; what is `later_...` follows it, and so may or may not be of its run."""
 
     data: dict[str, Any]
     line: int
-    host: str | None = None
-    signal: int | None = None
-    error: str | None = None
+    host: str | None = None  # the prefix of its lines
+    signal: int | None = None  # what fio said before it to have ended the run
+    error: str | None = None  # a line before it in which fio named one
     later_signal: bool = False
     later_error: str | None = None
-    cut: bool = False
+    cut: bool = False  # jobs may be missing
 
 
 @dataclass
@@ -173,30 +169,27 @@ def _outermost(spans: Iterator[_Span]) -> list[_Span]:
     ordered = sorted(spans, key=lambda span: span.start)
     starts = [span.start for span in ordered if span.named]
     for span in ordered:
-        end = float("inf") if span.end is None else span.end
+        end = 1 << 62 if span.end is None else span.end
         inner = bisect_right(starts, span.start)
         wraps = not span.named and inner < len(starts) and starts[inner] < end
         if span.start >= last and not wraps:
             chosen.append(span)
-            last = int(min(end, 1 << 62))
+            last = end
     return chosen
 
 
 def _decode(piece: _Piece, span: _Span) -> tuple[dict[str, Any] | None, ParseError | None]:
     """The data of a report and what is wrong with it; of a damaged one the part before the damage, when it has jobs."""
     end = len(piece.text) if span.end is None else span.end
-    text = piece.text[span.start : end]
     try:
-        return _lenient_json(text), None
+        return _lenient_json(piece.text[span.start : end]), None
     except ParseError as error:
         damage = error
-    limit, what = end, damage.message
+    place, limit, what = end, end, damage.message
     if span.end is None:
         place, what = end - 1, "expected its end, found the end of the file"
     elif damage.line is not None:
         place = limit = piece.start_of_line(span.start, damage.line - 1)
-    else:
-        place = limit
     whole = next((child for child in reversed(span.children) if child <= limit), None)
     damage = ParseError(f"fio's report: {what}; get the whole file", line=piece.line(max(place, span.start)))
     for closing in ("]}", "}") if whole is not None else ():

@@ -69,7 +69,7 @@ def read(document: Document) -> Iterator[Record]:
     errors: list[ParseError] = []
     found = False
     pieces = list(_xml_pieces(document.text))
-    text = document if not pieces else _without(document, pieces)
+    text = _without(document, pieces) if pieces else document
     # what `gluster --version` says in the same log
     heads = (_VERSION.fullmatch(line.strip()) for line in document.head.split("\n")[:10_000] if "glusterfs " in line)
     version = next((match[1] for match in heads if match is not None), None)
@@ -102,10 +102,8 @@ def _xml_pieces(text: str) -> Iterator[tuple[int, str, str]]:
     """Where the XML of a command starts, its text, and what is in front of its lines."""
     position = 0
     while (root := text.find(_XML_START, position)) >= 0:
-        declared = text.rfind("<?xml", position, root)
-        start = root if declared < 0 else declared
-        end = text.find(_XML_END, root)
-        end = len(text) if end < 0 else end + len(_XML_END)
+        declared, closing = text.rfind("<?xml", position, root), text.find(_XML_END, root)
+        start, end = root if declared < 0 else declared, len(text) if closing < 0 else closing + len(_XML_END)
         # a host's name is short: the text before each of many on one line would take gigabytes
         before = text[max(start - _PREFIX_CHARACTERS, 0) : start]
         is_whole = "\n" in before or start <= _PREFIX_CHARACTERS
@@ -115,13 +113,11 @@ def _xml_pieces(text: str) -> Iterator[tuple[int, str, str]]:
 
 def _without(document: Document, pieces: Sequence[tuple[int, str, str]]) -> Document:
     """The document without its XML; lines keep their numbers."""
-    text = document.text
     kept, position = [], 0
     for start, piece, _ in pieces:
-        kept += [text[position:start], "\n" * piece.count("\n")]
+        kept += [document.text[position:start], "\n" * piece.count("\n")]
         position = start + len(piece)
-    kept.append(text[position:])
-    return Document(document.path, "".join(kept).encode())
+    return Document(document.path, "".join([*kept, document.text[position:]]).encode())
 
 
 def _from_text(document: Document, lines: Sequence[tuple[int, str]], errors: list[ParseError]) -> Iterator[Record]:
@@ -129,11 +125,8 @@ def _from_text(document: Document, lines: Sequence[tuple[int, str]], errors: lis
     part: Report | None = None
     volume: str | None = None
     version: str | None = None
-    cut = not document.ends_in_a_line
     for line, raw in lines:
-        text = unwrapped(raw)
-        has_end = not cut or line != len(document.lines)
-        if text.startswith("```"):
+        if (text := unwrapped(raw)).startswith("```"):
             continue
         command = _command(text)
         opened = None if command is not None else _opened(part, line, text, volume)
@@ -151,7 +144,7 @@ def _from_text(document: Document, lines: Sequence[tuple[int, str]], errors: lis
             if part is not None:
                 part.elide()
         elif (not ends or opened is not None) and (part := opened or part) is not None:
-            part.feed(line, text, has_end=has_end)
+            part.feed(line, text, has_end=document.ends_in_a_line or line != len(document.lines))
     if part is not None:
         yield from _closed(part, document, lines[-1][0], version, errors, at_end=True)
 
@@ -165,9 +158,7 @@ def _opened(part: Report | None, line: int, text: str, volume: str | None) -> Re
     in_details = isinstance(part, StatusText) and not part.has_rows and label == "Brick"
     if not isinstance(part, ProfileText) and not in_details and ProfileText.starts(text):
         return ProfileText(volume)
-    if not isinstance(part, StatusText) and StatusText.starts(text):
-        return StatusText(volume)
-    return None
+    return StatusText(volume) if not isinstance(part, StatusText) and StatusText.starts(text) else None
 
 
 def _closed(

@@ -56,10 +56,8 @@ class Geometry:
 def geometry(
     kind: str, bricks: int, *, copies: int = 1, stripe: int = 1, arbiter: int = 0, redundancy: int = 0
 ) -> Geometry:
-    """The geometry of a volume of a type in gluster's words; `ParseError` when its counts contradict each other.
-
-    `copies` are the bricks of a replica set, with its arbiter, or of a disperse set.
-    """
+    """The geometry of a volume of a type in gluster's words; `ParseError` when its counts contradict each other."""
+    # of a replica set, with its arbiter, or of a disperse set
     copies, stripe = max(copies, 1), max(stripe, 1)
     size = copies * stripe
     if not 0 <= max(arbiter, redundancy) < copies or bricks < 1 or bricks % size:
@@ -104,13 +102,13 @@ def split_brick(address: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Brick:
-    """One brick as `volume info` lists it; `tier` is hot or cold in a tiered volume."""
+    """One brick as `volume info` lists it."""
 
     address: str
     position: int
     line: int | None = None
     arbiter: bool | None = None
-    tier: str | None = None
+    tier: str | None = None  # hot or cold in a tiered volume
 
 
 @dataclass
@@ -242,7 +240,7 @@ class Stats:
             mean, least, most = None, None, None
             # 0.00 means a call that gluster does not time, such as RELEASE
             if any(printed) and (fop.unit or unit) is None:
-                names = ("latency_mean_unknown_unit", "latency_min_unknown_unit", "latency_max_unknown_unit")
+                names = (f"latency_{name}_unknown_unit" for name in ("mean", "min", "max"))
                 details |= dict(zip(names, printed, strict=True))
             elif any(printed):
                 if fop.unit is None:
@@ -256,10 +254,7 @@ class Stats:
 
 
 def latency_unit(fops: Sequence[Fop], version: str | None) -> str | None:
-    """The unit of latencies that have none in XML: ``us`` before GlusterFS 10, ``ns`` since.
-
-    Without a version it follows from the values, or is None where they leave a doubt.
-    """
+    """The unit of latencies that have none in XML: ``us`` before GlusterFS 10, ``ns`` since, else by the values."""
     major = None if version is None else whole(version.partition(".")[0])
     if major is not None:
         return "us" if major < 10 else "ns"

@@ -20,7 +20,6 @@ _LABELS = {
 _LONGEST = 1 << 14
 _WRAP_AT = 60
 _ARBITER = " (arbiter)"
-
 _DAEMONS = (
     "Self-heal Daemon", "NFS Server", "Quota Daemon", "Snapshot Daemon", "Scrubber Daemon", "Bitrot Daemon",
     "Tier Daemon", "Quota daemon",
@@ -83,10 +82,9 @@ class InfoText(_Lines):
         if self._piece is not None and self._goes_on(line, text, self._piece):
             return
         self._piece = None
-        details = self._volume.details
         if (tier := _TIER_TYPE.fullmatch(text)) is not None:
             self._tier = tier[1].lower()
-            details[f"{self._tier}_type"] = tier[2]
+            self._volume.details[f"{self._tier}_type"] = tier[2]
         elif (tier := _TIER.fullmatch(text)) is not None:
             self._tier = tier[1].lower()
         elif text.startswith("Options Reconfigured"):
@@ -108,15 +106,13 @@ class InfoText(_Lines):
 
     def _take(self, line: int, label: str, _: str, rest: str) -> None:
         details = self._volume.details
-        if not rest:
-            return
-        if label == "Type":
+        if label == "Type" and rest:
             self._volume.kind = rest.partition("[")[0].strip()
-        elif label in _LABELS:
+        elif label in _LABELS and rest:
             details[_LABELS[label]] = rest
         elif label == "Snapshot Count" and (count := whole(rest)) is not None:
             details["snapshots"] = count
-        elif label == "Number of Bricks":
+        elif label == "Number of Bricks" and rest:
             try:
                 kind = details.get(f"{self._tier}_type", self._volume.kind)
                 self._volume.tiers[self._tier] = read_geometry(kind, rest)
@@ -173,7 +169,7 @@ def _positive(text: str) -> int | None:
     return whole(text) or None
 
 
-_DETAILS: dict[str, tuple[str, Callable[[str], Any]]] = {
+_DETAILS: dict[str, tuple[str, Callable[[str], Any]]] = {  # lines of a brick in `status detail`, and how they are read
     "Brick": ("address", str),
     "Port": ("tcp_port", _positive),
     "TCP Port": ("tcp_port", _positive),
@@ -189,8 +185,6 @@ _DETAILS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "Inode Count": ("inodes", whole),
     "Free Inodes": ("free_inodes", whole),
 }
-"""Lines of a brick in `status detail`: what is said, and how it is read. The last one ends the brick."""
-
 _DETAIL = re.compile(rf"({'|'.join(_DETAILS)}) ?: ?(.*)")
 _LAST_DETAIL = "Free Inodes"
 
@@ -212,10 +206,9 @@ class StatusText(_Lines):
     @staticmethod
     def starts(text: str) -> bool:
         """Whether a line can only be one of a status, though its heading is missing."""
+        is_row = text.startswith("Brick ") and _columns(text.split(), None) is not None
         # a profile has no blank in front of the colon
-        return text.startswith(("Gluster process ", "Brick : ")) or (
-            text.startswith("Brick ") and _columns(text.split(), None) is not None
-        )
+        return is_row or text.startswith(("Gluster process ", "Brick : "))
 
     @property
     def has_rows(self) -> bool:
@@ -347,17 +340,15 @@ class ProfileText(_Lines):
         self._stats: Stats | None = None
         self._sizes: list[int | None] = []
         self._calls: dict[str, list[int | None]] = {}
-        self._wants_stats = False
-        self._elided = False
+        self._wants_stats = self._elided = False
 
     @staticmethod
     def starts(text: str) -> bool:
-        return any(match is not None for match in (_PROFILED.match(text), _STATS.fullmatch(text), _FOP.fullmatch(text)))
+        return bool(_PROFILED.match(text) or _STATS.fullmatch(text) or _FOP.fullmatch(text))
 
     def elide(self) -> None:
-        self._sizes, self._calls = [], {}
-        self._stats, self._naming, self._wants_stats = None, None, False
-        self._elided = True
+        self._sizes, self._calls, self._stats, self._naming = [], {}, None, None
+        self._wants_stats, self._elided = False, True
 
     def feed(self, line: int, text: str, *, has_end: bool) -> None:
         if self._naming is not None:

@@ -5,21 +5,11 @@ from xml.etree.ElementTree import Element
 
 from glusterlab.errors import ParseError
 from glusterlab.tools.document import Document, number, read_xml, whole
-from glusterlab.tools.gluster.model import (
-    Brick,
-    Fop,
-    Geometry,
-    Stats,
-    Volume,
-    geometry,
-    latency_unit,
-    split_brick,
-)  # fmt: skip
+from glusterlab.tools.gluster.model import Brick, Fop, Geometry, Stats, Volume, geometry, latency_unit, split_brick
 from glusterlab.tools.records import BrickRecord, Record, without_none
 
+# elements that say each thing of theirs once
 _RECORDS = frozenset({"volume", "node", "peer", "task", "cumulativeStats", "intervalStats", "block", "fop"})
-"""Elements that say each thing of theirs once."""
-
 _TRANSPORTS = {"0": "tcp", "1": "rdma", "2": "tcp,rdma"}
 # gluster's CLI names its counts of upcalls by the list of file operations: entry n of one as entry n of the other
 _UPCALLS = {
@@ -109,14 +99,13 @@ def _volume(element: Element, line: int) -> Volume:
     volume = Volume(element.findtext("name") or "", line, kind, options=options(element))
     if not volume.name or not kind:
         raise ParseError("expected the name and the type of a volume, found none")
-    volume.details = without_none(
-        {
-            "id": element.findtext("id"),
-            "status": element.findtext("statusStr"),
-            "snapshots": _number(element, "snapshotCount"),
-            "transport": _TRANSPORTS.get(element.findtext("transport") or ""),
-        }
-    )
+    details = {
+        "id": element.findtext("id"),
+        "status": element.findtext("statusStr"),
+        "snapshots": _number(element, "snapshotCount"),
+        "transport": _TRANSPORTS.get(element.findtext("transport") or ""),
+    }
+    volume.details = without_none(details)
     count = _count(element, "brickCount")
     if (listed := element.find("bricks")) is None:
         raise ParseError(f"expected the bricks of volume {volume.name}, found none")
@@ -183,22 +172,20 @@ def _status(document: Document, root: Element, line: int, version: str | None) -
         tiers = {id(node): name for name in ("hot", "cold") for node in volume.iterfind(f"{name}Bricks/node")}
         for node in brick_nodes(volume):
             count += 1
-            details = without_none(
-                {
-                    "tcp_port": tcp_port(node),
-                    "rdma_port": _number(node, "ports/rdma") or None,
-                    "device": node.findtext("device"),
-                    "file_system": node.findtext("fsName"),
-                    "mount_options": node.findtext("mntOptions"),
-                    "inode_size_bytes": _number(node, "inodeSize"),
-                    "block_size_bytes": _number(node, "blockSize"),
-                    "tier": tiers.get(id(node)),
-                    "tasks": tasks or None,
-                }
-            )
+            details = {
+                "tcp_port": tcp_port(node),
+                "rdma_port": _number(node, "ports/rdma") or None,
+                "device": node.findtext("device"),
+                "file_system": node.findtext("fsName"),
+                "mount_options": node.findtext("mntOptions"),
+                "inode_size_bytes": _number(node, "inodeSize"),
+                "block_size_bytes": _number(node, "blockSize"),
+                "tier": tiers.get(id(node)),
+                "tasks": tasks or None,
+            }
             size, inodes = _number(node, "sizeTotal") or None, _number(node, "inodesTotal") or None
             yield BrickRecord(
-                tool="gluster", tool_version=version, source=document.source(line), details=details,
+                tool="gluster", tool_version=version, source=document.source(line), details=without_none(details),
                 volume=volume.findtext("volName"), host=node.findtext("hostname") or "",
                 path=node.findtext("path") or "", online={"1": True, "0": False}.get(node.findtext("status") or ""),
                 pid=pid(node), size_bytes=size, free_bytes=None if size is None else _number(node, "sizeFree"),

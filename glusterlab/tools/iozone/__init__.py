@@ -1,5 +1,4 @@
 """IOzone: its command lines and its reports."""
 
-from glusterlab.tools.iozone.command import IOZONE, IOZONE_LOCAL
-
-__all__ = ["IOZONE", "IOZONE_LOCAL"]
+from glusterlab.tools.iozone.command import IOZONE as IOZONE
+from glusterlab.tools.iozone.command import IOZONE_LOCAL as IOZONE_LOCAL

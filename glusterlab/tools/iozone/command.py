@@ -27,11 +27,11 @@ OPTIONS = {
     **dict.fromkeys(("-B", "-D", "-G", "-I", "-K", "-o", "-p", "-+D", "-+k", "-+l", "-+L", "-+r", "-+z")),
     **dict.fromkeys(("-H", "-j", "-J", "-k", "-+C", "-+p", "-+S", "-+w", "-+y"), "[0-9]+"),
 }
-PROGRAMS = (
-    base.Program(
-        "iozone", "iozone3", ("-v",), "3.489", roles=frozenset({"client"}), baseline_roles=frozenset({"server"})
-    ),
-)
+PROGRAMS = (base.Program("iozone", "iozone3", ("-v",), "3.489", frozenset({"client"}), frozenset({"server"})),)
+
+
+def _sizes(cell: Cell) -> tuple[str, ...]:
+    return "-s", f"{cell.file_size_bytes // IOZONE_KB}k", "-r", f"{(cell.record_size_bytes or 0) // IOZONE_KB}k"
 
 
 class Iozone(base.VolumeTool):
@@ -61,15 +61,11 @@ class Iozone(base.VolumeTool):
         return job.made_or_checked(self._files(job), self.needs_files(job.cell.operation))
 
     def command(self, job: base.Job) -> base.HostCommand:
-        """The guide's flags (appendix A) and ``-C``, which prints a line per worker.
-
-        But for ``-+z``, which makes IOzone write a histogram into the volume under test at the end.
-        """
+        """The guide's flags (appendix A) and ``-C``, which prints a line per worker."""
         cell = job.cell
-        record = cell.record_size_bytes or 0
         argv = (
-            *("iozone", "-+m", self._client_file(job), "-t", str(cell.workers)),
-            *("-s", f"{cell.file_size_bytes // IOZONE_KB}k", "-r", f"{record // IOZONE_KB}k"),
+            *("iozone", "-+m", self._client_file(job), "-t", str(cell.workers), *_sizes(cell)),
+            # but for -+z, which makes IOzone write a histogram into the volume under test at the end
             *("-c", "-e", "-w", "-+n", "-C", "-i", _NUMBERS[cell.operation], *cell.options),
         )
         # the driver's own working directory must not be on the volume under test
@@ -137,7 +133,6 @@ IOZONE = Iozone(
 
 
 FOLDER = "glusterlab-baseline"  # name of the suite's directory in every brick root
-
 _SUFFIX = ".txt"
 
 
@@ -170,15 +165,12 @@ class IozoneLocal(base.HostTool):
         return f"{job.work_dir}/run-{self.name}"
 
     def rounds(self, job: base.LocalJob) -> list[list[base.LocalStep]]:
-        """One round, the guide's flags, and ``-C``, which prints a line per worker.
-
-        ``-x`` turns stonewalling off: the first worker whose file is in the page cache would stop the others before
-        they have begun, and each disk is to be measured by itself.
-        """
+        """One round, the guide's flags, and ``-C``, which prints a line per worker."""
         cell, files = job.cell, self._files(job)
         argv = (
-            *("iozone", "-t", str(len(files))),
-            *("-s", f"{cell.file_size_bytes // IOZONE_KB}k", "-r", f"{(cell.record_size_bytes or 0) // IOZONE_KB}k"),
+            *("iozone", "-t", str(len(files)), *_sizes(cell)),
+            # -x: the first worker whose file is in the page cache would stop the others before they have begun, and
+            # each disk is to be measured by itself
             *("-c", "-e", "-w", "-+n", "-C", "-x", "-i", _NUMBERS[cell.operation], *cell.options, "-F", *files),
         )
         text = f"cd {quote(self._work_dir(job))} && exec {join(argv)}"
@@ -216,8 +208,7 @@ def _of_server(path: Path, cell: Cell) -> base.Measurement:
     words = str(record.details["command_line"]).split()
     files = words[words.index("-F") + 1 :] if "-F" in words else []
     places = [f"{host}:{file.rpartition(f'/{FOLDER}/')[0]}" for file in files] or [host] * len(workers)
-    own = cell.model_copy(update={"workers": record.workers})
-    found = base.held_against(own, record, placed(workers, places))
+    found = base.held_against(cell.model_copy(update={"workers": record.workers}), record, placed(workers, places))
     problems = [problem.model_copy(update={"host": host}) for problem in found.problems]
     # it reports success on a full file system, too
     texts = [read_text(file) for file in (path, path.with_name(f"{path.name}.stderr")) if file.exists()]

@@ -3,67 +3,46 @@
 A section of throughput mode and a value of a table are one result each; what an Excel report repeats is left out.
 """
 
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 from glusterlab.reasons import Reason
-from glusterlab.tools.document import Document
+from glusterlab.tools import records
+from glusterlab.tools.document import Document, by_marks
 from glusterlab.tools.iozone.report import Damage, scan
 from glusterlab.tools.iozone.runs import LABELS, SINGLE_KB, Child, Run, Section
 from glusterlab.tools.iozone.tables import COLUMNS, Row, Value
-from glusterlab.tools.records import (
-    Details,
-    Record,
-    Verdict,
-    WorkerRecord,
-    WorkloadRecord,
-    failed,
-    incomplete,
-    unjudged,
-    verdict,
-    without_none,
-    worker_of,
-)
 from glusterlab.units import IOZONE_KB
 
-_SURE = re.compile(
+_SURE = (
     r"Iozone: Performance Test of File I/O|(?:Children|Parent) sees? throughput for[ \t]+[0-9]"
     r"|\b[kK][bB][ \t]+reclen[ \t]+write\b|Throughput report Y-axis is type of test"
 )
-_LIKELY = re.compile(
-    r"\biozone test complete\b|Command line used:[^\n]{0,200}iozone|\bChild\[[0-9]+\] xfer count"
+_LIKELY = (
+    r"(?m)\biozone test complete\b|Command line used:[^\n]{0,200}iozone|\bChild\[[0-9]+\] xfer count"
     r'|^[ \t>"]*(?:Re-)?(?:[Ww]riter|[Rr]eader|[Ff]write|[Ff]read) report"?[ \t]*$'
-    r"|Throughput test with [0-9]+ (?:proc|thr)",
-    re.MULTILINE,
+    r"|Throughput test with [0-9]+ (?:proc|thr)"
 )
+recognise = by_marks({_SURE: 0.95, _LIKELY: 0.7})
 
 
-def recognise(document: Document) -> float:
-    """How sure it is that a document is IOzone's: by the words of its banner and its reports."""
-    return 0.95 if _SURE.search(document.head) else 0.7 if _LIKELY.search(document.head) else 0.0
-
-
-def read(document: Document) -> Iterator[Record]:
-    """The results of all runs, in their order, a `WorkerRecord` for each line of ``-C`` after its `WorkloadRecord`.
-
-    `ParseError` after what is whole: when a run was cut off or interrupted, or a report is damaged.
-    """
+def read(document: Document) -> Iterator[records.Record]:
+    """The results of all runs, each before its workers; `ParseError` after them for a cut, an interrupt or damage."""
     runs, damage = scan(document.lines)
     runs = [run for run in runs if run.has_results or run.banner or run.command_line is not None]
     if runs and not document.ends_in_a_line:
         _drop_cut_value(runs[-1], len(document.lines), damage)
     any_transfers = any(section.min_xfer is not None for run in runs for section in run.sections)
-    found: list[Record] = []
+    found: list[records.Record] = []
     for number, run in enumerate(runs, start=1):
+        run.number = number
         if _is_cut(run, any_transfers):
             cut = run.sections.pop()
             damage.append((cut.line, f"expected the whole report of {cut.test}, found its beginning: it was cut off"))
             run.excel.values = []
         elif (message := _missing(run)) is not None:
             damage.append((len(document.lines) if run is runs[-1] else run.line, message))
-        found += _records(document, run, number)
+        found += _records(document, run)
     yield from found
     if damage:
         line, message = min(damage)
@@ -75,8 +54,7 @@ def read(document: Document) -> Iterator[Record]:
 def _drop_cut_value(run: Run, last_line: int, damage: Damage) -> None:
     """A number at the very end of a file may lack digits: it is taken away unless its place shows that it is whole."""
     if run.rows and run.rows[-1].last_line == last_line and not run.rows[-1].exact:
-        row = run.rows.pop()
-        run.rows.append(replace(row, values=dict(list(row.values.items())[:-1])))
+        run.rows[-1].values = dict(list(run.rows[-1].values.items())[:-1])
     elif (values := run.excel.values) and values[-1].line == last_line:
         del values[-max(values[-1].places, 1) :]
     else:
@@ -84,18 +62,6 @@ def _drop_cut_value(run: Run, last_line: int, damage: Damage) -> None:
     damage.append((last_line, "expected the end of the line after its last number, found the end of the file"))
 
 
-_BY_TEST: dict[int, tuple[str, ...]] = {
-    0: ("initial writers", "rewriters"),
-    1: ("readers", "re-readers"),
-    2: ("random readers", "random writers"),
-    3: ("reverse readers",),
-    5: ("stride readers",),
-    6: ("fwriters",),
-    7: ("freaders",),
-    8: ("mixed workload",),
-    9: ("pwrite writers",),
-    10: ("pread readers",),
-}
 _SECOND_PASSES = frozenset({"rewriters", "re-readers"})
 _STREAMS_SINCE = 400  # releases before 3.400 have no fwriters and freaders in throughput mode
 
@@ -131,8 +97,8 @@ def _missing_section(run: Run) -> str | None:
     options = run.options
     minor = (run.version or "").partition(".")[2].partition(".")[0]
     streams = minor.isdigit() and int(minor[:6]) >= _STREAMS_SINCE
-    tests = options.tests if options.tests is not None else frozenset(_BY_TEST)
-    labels = [label for test in sorted(tests) if test not in {6, 7} or streams for label in _BY_TEST.get(test, ())]
+    tests = {test for test in options.tests or range(11) if streams or test not in {6, 7}}
+    labels = [label for label, (_, test) in LABELS.items() if test in tests]
     there = {(section.test, section.count) for section in run.sections}
     for count in options.counts or (run.sections[0].count,):
         for label in labels:
@@ -146,9 +112,8 @@ def _missing_row(run: Run) -> str | None:
         return None
     options = run.options
     last, width = run.rows[-1], run.header.width if run.header is not None else 0
-    places = [place for place in options.columns or range(len(COLUMNS)) if place < width]
-    for place in places:
-        if place not in last.values:
+    for place in options.columns or range(len(COLUMNS)):
+        if place < width and place not in last.values:
             return f"a value for {COLUMNS[place].label} in the row of {last.file_kb} and {last.record_kb} kB"
     sizes = options.last_row_kb()
     if sizes not in {(row.file_kb, row.record_kb) for row in run.rows}:
@@ -156,41 +121,38 @@ def _missing_row(run: Run) -> str | None:
     return None
 
 
-# --- what a result proves
-
-
-def _judge(run: Run, faults: Iterable[Reason], doubts: Iterable[Reason]) -> Verdict:
-    warned = [] if run.warning is None else [failed(f"IOzone said: {run.warning}")]
+def _judge(run: Run, faults: Iterable[Reason], doubts: Iterable[Reason]) -> dict[str, Any]:
+    warned = [] if run.warning is None else [records.failed(f"IOzone said: {run.warning}")]
     sure = run.warning is not None and " are " in run.warning
-    around = [unjudged(f"before the run stood: {line}") for line in run.early_errors[:1]]
+    around = [records.unjudged(f"before the run stood: {line}") for line in run.early_errors[:1]]
     if run.complete:
-        around += [unjudged(f"after the last report stood: {line}") for line in run.late_errors[:1]]
-    return verdict([*(warned if sure else ()), *faults], [*(() if sure else warned), *around, *doubts])
+        around += [records.unjudged(f"after the last report stood: {line}") for line in run.late_errors[:1]]
+    return records.verdict([*(warned if sure else ()), *faults], [*(() if sure else warned), *around, *doubts])
 
 
 def _section_faults(run: Run, section: Section) -> Iterator[Reason]:
     error = f"; IOzone said: {section.errors[0]}" if section.errors else ""
     idle = sorted(child.number for child in section.workers if child.is_idle)
     if section.children == 0:
-        yield failed("no worker transferred anything" + error)
+        yield records.failed("no worker transferred anything" + error)
     elif idle:
-        yield incomplete(f"{', '.join(f'Child[{number}]' for number in idle[:5])} transferred nothing{error}")
+        yield records.incomplete(f"{', '.join(f'Child[{number}]' for number in idle[:5])} transferred nothing{error}")
     elif 0 in (section.minimum, section.maximum, section.min_xfer):
-        yield incomplete("the slowest worker transferred nothing" + error)
+        yield records.incomplete("the slowest worker transferred nothing" + error)
     elif section.errors:
-        yield failed(f"IOzone said: {section.errors[0]}")
+        yield records.failed(f"IOzone said: {section.errors[0]}")
     numbers = sorted(child.number for child in section.workers)
     if numbers and numbers != list(range(section.count)):
-        yield incomplete(f"expected a line for each of {section.count} workers, found {len(numbers)}")
+        yield records.incomplete(f"expected a line for each of {section.count} workers, found {len(numbers)}")
     if section.children and (contradiction := _contradiction(section, section.children)):
-        yield incomplete(contradiction)
+        yield records.incomplete(contradiction)
     file, record = _sizes_kb(run)
     whole = file if section.unit != "ops/s" else file and record and file // record
     done = [child.xfer for child in section.workers] or [section.min_xfer or 0.0]
     if whole and max(done) > whole + 1:
-        yield incomplete(f"a worker transferred {max(done):g} of the {whole} {section.unit[:-2]} of its file")
+        yield records.incomplete(f"a worker transferred {max(done):g} of the {whole} {section.unit[:-2]} of its file")
     elif whole and len(done) == section.count == len(section.workers) and max(done) < whole - (record or 0) - 1:
-        yield incomplete(f"no worker transferred all of its file: {max(done):g} of {whole} {section.unit[:-2]}")
+        yield records.incomplete(f"no worker transferred all of its file: {max(done):g} of {whole} {section.unit[:-2]}")
 
 
 def _contradiction(section: Section, total: float) -> str | None:
@@ -221,24 +183,22 @@ def _contradiction(section: Section, total: float) -> str | None:
 
 def _section_doubts(run: Run, section: Section) -> Iterator[Reason]:
     if section.children is None:
-        yield unjudged("the line 'Children see throughput' is not there")
+        yield records.unjudged("the line 'Children see throughput' is not there")
     if None in (section.minimum, section.maximum, section.min_xfer):
-        yield unjudged("without its minimum, maximum and Min xfer a dead worker cannot be ruled out")
+        yield records.unjudged("without its minimum, maximum and Min xfer a dead worker cannot be ruled out")
     elif run.has_flag("C") and not section.workers:
-        yield unjudged("the lines of the workers, which -C asks for, are not there")
+        yield records.unjudged("the lines of the workers, which -C asks for, are not there")
 
 
 def _value_doubts(run: Run, row: Row | None) -> Iterator[Reason]:
     """What leaves a value of a table, or of the Excel report of one, in doubt."""
     if run.unit is None and run.command is None:
-        yield unjudged("no line says the unit; IOzone's default kB/s was taken")
+        yield records.unjudged("no line says the unit; IOzone's default kB/s was taken")
     if row is not None and row.line in run.quick:
-        yield unjudged("IOzone said: The test completed too quickly to give a good result")
+        yield records.unjudged("IOzone said: The test completed too quickly to give a good result")
     if row is not None and run.poor_below_kb is not None and row.record_kb <= run.poor_below_kb:
-        yield unjudged(f"IOzone said: timer resolution is poor, sizes {run.poor_below_kb} kBytes and below")
+        yield records.unjudged(f"IOzone said: timer resolution is poor, sizes {run.poor_below_kb} kBytes and below")
 
-
-# --- records
 
 _FIELDS = {  # a record's field for each unit, and how many units are one of the field's
     "kB/s": ("throughput_bytes_per_s", 1 / IOZONE_KB),
@@ -259,16 +219,14 @@ def _scaled(value: float | None, unit: str) -> float | None:
 def _sizes_kb(run: Run) -> tuple[int | None, int | None]:
     file, record = run.file_size_kb, run.record_size_kb
     if run.command is not None:
-        files, records = run.options.sizes_kb("s"), run.options.sizes_kb("r")
-        file = files[-1] if file is None and files else file
-        record = [SINGLE_KB[1], *records][-1] if record is None else record
+        file = [None, *run.options.sizes_kb("s")][-1] if file is None else file
+        record = [SINGLE_KB[1], *run.options.sizes_kb("r")][-1] if record is None else record
     return file, record
 
 
-def _records(document: Document, run: Run, number: int) -> Iterator[Record]:
-    plain = _Records(document, run, number)
+def _records(document: Document, run: Run) -> Iterator[records.Record]:
     for section in run.sections:
-        yield from plain.of_section(section)
+        yield from _of_section(document, run, section)
     unit = run.unit or run.options.unit
     for row in run.rows:
         doubts = list(_value_doubts(run, row))
@@ -276,7 +234,7 @@ def _records(document: Document, run: Run, number: int) -> Iterator[Record]:
             column = COLUMNS[place]
             if value or not (column.again and run.has_flag("+n")):
                 one = Value(row.line, column.label, column.operation, value, row.file_kb, row.record_kb)
-                yield plain.of_value(one, unit, doubts)
+                yield _of_value(document, run, one, unit, doubts)
     if run.sections or run.rows:
         return
     counts, sized_kb = run.options.counts, _sizes_kb(run)[0]
@@ -284,86 +242,63 @@ def _records(document: Document, run: Run, number: int) -> Iterator[Record]:
         if not one.value and one.operation in {"rewrite", "reread"} and run.has_flag("+n"):
             continue
         if not one.places:
-            yield plain.of_value(one, unit, list(_value_doubts(run, None)))
+            yield _of_value(document, run, one, unit, list(_value_doubts(run, None)))
             continue
-        doubts = [unjudged("the Excel report has sums only, a dead worker cannot be ruled out")]
+        doubts = [records.unjudged("the Excel report has sums only, a dead worker cannot be ruled out")]
         workers = counts[one.place] if len(counts) == one.places else None
-        yield plain.of_value(one._replace(file_kb=sized_kb), one.unit or "kB/s", doubts, workers)
+        yield _of_value(document, run, one._replace(file_kb=sized_kb), one.unit or "kB/s", doubts, workers)
 
 
-@dataclass(frozen=True)
-class _Records:
-    """Makes the records of the run that has this number in its file."""
-
-    document: Document
-    run: Run
-    number: int
-
-    def _record(
-        self, one: Value, judged: Verdict, workers: int | None, details: Details, **values: Any
-    ) -> WorkloadRecord:
-        run = self.run
-        details = {
-            "complete": run.complete,
-            "command_line": run.command_line or run.typed,
-            "began": run.began,
-            "prefix": run.prefix if run.host is None else None,
-            "errors": run.complaints or None,
-            "warning": run.warning,
-            "timer_poor_for_records_to_bytes": _bytes(run.poor_below_kb),
-            **details,
-        }
-        return WorkloadRecord(
-            tool="iozone",
-            tool_version=run.version,
-            source=self.document.source(one.line),
-            run=self.number,
-            host=run.host,
-            operation=one.operation,
-            label=one.label,
-            workers=workers,
-            file_size_bytes=_bytes(one.file_kb),
-            record_size_bytes=_bytes(one.record_kb),
-            valid=judged[0],
-            reasons=judged[1],
-            details=without_none(details),
-            **values,
-        )
-
-    def of_value(self, one: Value, unit: str, doubts: list[Reason], workers: int | None = 1) -> WorkloadRecord:
-        name, per_unit = _FIELDS[unit]
-        faults = []
-        if one.value == 0 and unit == "us/op":
-            doubts = [*doubts, unjudged("a latency of 0 is below IOzone's resolution of 1 microsecond")]
-        elif one.value == 0:
-            faults = [failed("nothing was transferred: a rate of 0")]
-        judged = _judge(self.run, faults, doubts)
-        return self._record(one, judged, workers, {}, **{name: one.value / per_unit if one.value else None})
-
-    def of_section(self, section: Section) -> Iterator[Record]:
-        run, unit, ops = self.run, section.unit, section.unit == "ops/s"
-        elapsed = [child.xfer / child.throughput for child in section.workers if child.throughput]
-        total = Value(section.line, section.test, LABELS[section.test], section.children or 0.0, *_sizes_kb(run))
-        record = self._record(
-            total,
-            _judge(run, _section_faults(run, section), _section_doubts(run, section)),
-            section.count,
-            {"cluster": run.cluster, **_section_details(section)},
-            **{_FIELDS[unit][0]: _scaled(section.children, unit)},
-            worker_min_bytes_per_s=None if ops else _scaled(section.minimum, unit),
-            worker_max_bytes_per_s=None if ops else _scaled(section.maximum, unit),
-            elapsed_s=max(elapsed) if elapsed and len(elapsed) == section.count else None,
-        )
-        yield record
-        for child in section.workers:
-            yield _worker(self.document, record, section, child)
+def _record(
+    document: Document, run: Run, one: Value, workers: int | None, details: records.Details, **values: Any
+) -> records.WorkloadRecord:
+    details = {
+        "complete": run.complete,
+        "command_line": run.command_line or run.typed,
+        "began": run.began,
+        "prefix": run.prefix if run.host is None else None,
+        "errors": run.complaints or None,
+        "warning": run.warning,
+        "timer_poor_for_records_to_bytes": _bytes(run.poor_below_kb),
+        **details,
+    }
+    return records.WorkloadRecord(
+        tool="iozone",
+        tool_version=run.version,
+        source=document.source(one.line),
+        run=run.number,
+        host=run.host,
+        operation=one.operation,
+        label=one.label,
+        workers=workers,
+        file_size_bytes=_bytes(one.file_kb),
+        record_size_bytes=_bytes(one.record_kb),
+        details=records.without_none(details),
+        **values,
+    )
 
 
-def _section_details(section: Section) -> Details:
+def _of_value(
+    document: Document, run: Run, one: Value, unit: str, doubts: list[Reason], workers: int | None = 1
+) -> records.WorkloadRecord:
+    name, per_unit = _FIELDS[unit]
+    faults = []
+    if one.value == 0 and unit == "us/op":
+        doubts = [*doubts, records.unjudged("a latency of 0 is below IOzone's resolution of 1 microsecond")]
+    elif one.value == 0:
+        faults = [records.failed("nothing was transferred: a rate of 0")]
+    value = {name: one.value / per_unit if one.value else None}
+    return _record(document, run, one, workers, {}, **value, **_judge(run, faults, doubts))
+
+
+def _of_section(document: Document, run: Run, section: Section) -> Iterator[records.Record]:
     unit, ops = section.unit, section.unit == "ops/s"
+    elapsed = [child.xfer / child.throughput for child in section.workers if child.throughput]
+    total = Value(section.line, section.test, LABELS[section.test][0], section.children or 0.0, *_sizes_kb(run))
     rate, amount = ("operations_per_s", "operations") if ops else ("bytes_per_s", "bytes")
     wall, cpu, percent = section.cpu or (None, None, None)
-    return {
+    details: records.Details = {
+        "cluster": run.cluster,
         f"parent_{rate}" if ops else f"parent_throughput_{rate}": _scaled(section.parent, unit),
         f"worker_mean_{rate}": _scaled(section.average, unit),
         "worker_min_operations_per_s": section.minimum or None if ops else None,
@@ -374,20 +309,34 @@ def _section_details(section: Section) -> Details:
         "cpu_s": cpu or None,
         "cpu_utilisation_fraction": percent / 100 if percent else None,
     }
+    record = _record(
+        document,
+        run,
+        total,
+        section.count,
+        details,
+        **{_FIELDS[unit][0]: _scaled(section.children, unit)},
+        worker_min_bytes_per_s=None if ops else _scaled(section.minimum, unit),
+        worker_max_bytes_per_s=None if ops else _scaled(section.maximum, unit),
+        elapsed_s=max(elapsed) if elapsed and len(elapsed) == section.count else None,
+        **_judge(run, _section_faults(run, section), _section_doubts(run, section)),
+    )
+    yield record
+    for child in section.workers:
+        yield _worker(document, record, section, child)
 
 
-def _worker(document: Document, record: WorkloadRecord, section: Section, child: Child) -> WorkerRecord:
-    valid, reasons = record.valid, record.reasons
+def _worker(document: Document, record: records.WorkloadRecord, section: Section, child: Child) -> records.WorkerRecord:
+    # what it did itself may be whole where the operation that it was part of failed
+    valid, reasons = record.valid or None, record.reasons
     if child.is_idle:
-        valid, reasons = False, (incomplete("the worker transferred nothing"),)
-    elif valid is False:
-        # what it did itself may be whole; the operation that it was part of failed
-        valid = None
+        valid, reasons = False, (records.incomplete("the worker transferred nothing"),)
     ops = section.unit == "ops/s"
     rate, amount = (_scaled(value, section.unit) for value in (child.throughput, child.xfer))
+    times = {"wall_s": child.wall_s, "cpu_s": child.cpu_s}
     # the rate of the whole operation is not the worker's
     rates = {"throughput_bytes_per_s": None, "operations_per_s": None, _FIELDS[section.unit][0]: rate}
-    return worker_of(
+    return records.worker_of(
         record,
         source=document.source(child.line),
         label=f"Child[{child.number}]",
@@ -397,5 +346,5 @@ def _worker(document: Document, record: WorkloadRecord, section: Section, child:
         bytes=None if ops or amount is None else round(amount),
         valid=valid,
         reasons=reasons,
-        details=without_none({"operations": amount if ops else None, "wall_s": child.wall_s, "cpu_s": child.cpu_s}),
+        details=records.without_none({"operations": amount if ops else None, **times}),
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from glusterlab.errors import ParseError
 from glusterlab.tools.document import mended
 from glusterlab.tools.iozone.runs import LABELS, Child, Run, Section, wants_value
-from glusterlab.tools.iozone.tables import COLUMNS, Header, begins_row, is_excel_title, places_of, read_header, read_row
+from glusterlab.tools.iozone.tables import COLUMNS, Header, Row, begins_row, is_excel_title
 
 _VALUE = r"(\S{1,60}?)"
 _UNIT = r"([kK]B(?:ytes)?/sec|ops/sec)"
@@ -46,10 +46,10 @@ ERROR = re.compile(  # what IOzone and the C library say when something fails
     r"|^(?:Master|Child): .{0,60}(?:failed|error)|^(?:Memory allocation|Malloc|Fork|Mapping|Sanity check) failed"
     r"|^(?:Thread create|Read|Read unlock|Write unlock|Unlock) failed|^Can not do both|not supported in"
 )
+# what any program says when something fails: IOzone's own word only between its banner and its end
 LOOSE_ERROR = re.compile(r"\b[Ee]rror\b|\b[Ff]ailed\b|Segmentation fault|core dumped|^Killed$|^Terminated$|^Aborted$")
-"""What any program says when something fails: IOzone's own word only between its banner and its end."""
 
-_BANNER: tuple[tuple[str, Callable[[str], str | int], re.Pattern[str]], ...] = (
+_BANNER: tuple[tuple[str, Callable[[str], str | int], re.Pattern[str]], ...] = (  # by the attribute of a run, its line
     ("version", str, re.compile(r"Version \$Revision: ([0-9][0-9.]{0,20}) ?\$")),
     ("began", str, re.compile(r"Run began: (.{1,60})")),
     ("command_line", str, re.compile(r"Command line used: (.{1,10000})")),
@@ -59,7 +59,6 @@ _BANNER: tuple[tuple[str, Callable[[str], str | int], re.Pattern[str]], ...] = (
     ("processes_min", int, re.compile(r"Min (?:process|thread) ?= ?([0-9]{1,9})$")),
     ("processes_max", int, re.compile(r"Max (?:process|thread) ?= ?([0-9]{1,9})$")),
 )
-"""Lines of the banner, by the attribute of a run that keeps what they state."""
 
 _POOR_TIMER = re.compile(r"reported inaccurate results\. Sizes ([0-9]{1,15}) [kK]bytes and below", re.IGNORECASE)
 _EACH = re.compile(  # the line that announces a block of sections of throughput mode, with its sizes
@@ -131,10 +130,6 @@ def _names_columns(line: str) -> bool:
     return _NAMES.issuperset(words) or (not _UPPER.isdisjoint(words) and (_NAMES | _UPPER).issuperset(words))
 
 
-def _is_rest(line: str) -> bool:
-    return line.startswith("=") or _BARE.fullmatch(" ".join(line.split())) is not None or _names_columns(line)
-
-
 def _is_rest_of_row(header: Header, row: str, line: str, requested: tuple[int, ...] | None) -> bool:
     """Whether a line of bare numbers is the rest of the `row` above it, and no row of its own."""
     have, numbers = len(row.split()) - 2, line.split()
@@ -142,9 +137,7 @@ def _is_rest_of_row(header: Header, row: str, line: str, requested: tuple[int, .
         return False
     if len(numbers) == 1 or "." in line or int(numbers[1][:30]) > int(numbers[0][:30]):
         return True
-    if len(numbers) - 2 == have or places_of(header, line):
-        return False
-    return have + len(numbers) <= header.width
+    return len(numbers) - 2 != have and not header.places_of(line) and have + len(numbers) <= header.width
 
 
 def _is_broken(body: str) -> bool:
@@ -175,9 +168,10 @@ def scan(lines: list[str]) -> tuple[list[Run], Damage]:
     by_prefix: dict[str | None, list[tuple[int, str]]] = {}
     last: tuple[int, str | None] = (0, None)
     for number, prefix, body in bodies(lines):
-        if prefix is None and last[1] is not None and number == last[0] + 1 and _is_rest(body):
+        if prefix is None and last[1] is not None and number == last[0] + 1:
             # what was broken off a line has lost the name in front of it
-            prefix = last[1]
+            is_rest = body[0] == "=" or _BARE.fullmatch(" ".join(body.split())) or _names_columns(body)
+            prefix = last[1] if is_rest else None
         last = (number, prefix)
         by_prefix.setdefault(prefix, []).append((number, body))
     runs: list[Run] = []
@@ -355,7 +349,7 @@ class _Reader:
         run = self._run_for_results()
         if run.has_results or run.header is not None:
             run = self._start()
-        run.header = read_header(body)
+        run.header = Header(body)
         self._header, self._below_table = body, True
         return True
 
@@ -391,7 +385,7 @@ class _Reader:
         # where the lines of a header are broken, its names do not stand above their values
         self._header = " ".join([*self._header.split(), line])
         self._run.header, self._below_table = None, False
-        self._run.header = read_header(self._header)
+        self._run.header = Header(self._header)
         self._below_table = True
         return True
 
@@ -402,7 +396,7 @@ class _Reader:
         if row is None or run is None or run.header is None:
             return False
         self._number = row[0]
-        found = read_row(run.header, row[2], (row[0], row[1]), run.options.columns)
+        found = Row(run.header, row[2], (row[0], row[1]), run.options.columns)
         if (found.file_kb, found.record_kb) in self._seen:
             header, run = run.header, self._start()
             run.header = header

@@ -17,12 +17,22 @@ AUTO_RECORDS_KB = (4, 16 << 10)  # and record, without -y, -q and -r
 SINGLE_KB = (512, 4)  # file and record size when nothing is given
 
 
-@dataclass(frozen=True)
 class Options:
-    """The options of a command line: `flags` such as ``C`` and ``+n``, and the values of the others, in their order."""
+    """The options of a command: `flags` such as ``C`` and ``+n``, and the `values` of the others, in their order."""
 
-    flags: frozenset[str] = frozenset()
-    values: dict[str, list[str]] = field(default_factory=dict)
+    def __init__(self, command: str) -> None:
+        self.flags: set[str] = set()
+        self.values: dict[str, list[str]] = {}
+        words = iter(command.split()[1:])
+        for word in words:
+            if word.startswith("-+"):
+                self.flags.add(word[1:3])
+            elif word.startswith("-"):
+                for place, letter in enumerate(word[1:], start=2):
+                    if letter in _WITH_VALUE:
+                        self.values.setdefault(letter, []).append(word[place:] or next(words, ""))
+                        break
+                    self.flags.add(letter)
 
     def _numbers(self, name: str) -> list[int]:
         return [int(text) for text in self.values.get(name, []) if re.fullmatch("[0-9]{1,4}", text)]
@@ -77,23 +87,6 @@ def _last(default: tuple[int, int], low: list[int], high: list[int]) -> int:
     return size
 
 
-def parse_options(command: str) -> Options:
-    """The options of a command line as IOzone prints it, or as a person typed it."""
-    flags: set[str] = set()
-    values: dict[str, list[str]] = {}
-    words = iter(command.split()[1:])
-    for word in words:
-        if word.startswith("-+"):
-            flags.add(word[1:3])
-        elif word.startswith("-"):
-            for place, letter in enumerate(word[1:], start=2):
-                if letter in _WITH_VALUE:
-                    values.setdefault(letter, []).append(word[place:] or next(words, ""))
-                    break
-                flags.add(letter)
-    return Options(frozenset(flags), values)
-
-
 def wants_value(command: str) -> bool:
     """Whether the last option of a command line lacks its value."""
     last = command.rpartition(" ")[2]
@@ -103,12 +96,13 @@ def wants_value(command: str) -> bool:
     return last.startswith("-") and place == len(last) - 1
 
 
-LABELS: dict[str, Operation] = {  # the tests of throughput mode as its reports name them
-    "initial writers": "write", "rewriters": "rewrite", "initial readers": "read", "readers": "read",
-    "re-readers": "reread", "reverse readers": "reverse-read", "stride readers": "stride-read",
-    "random readers": "random-read", "random writers": "random-write", "mixed workload": "mixed",
-    "pwrite writers": "pwrite", "pwritev writers": "pwrite", "pread readers": "pread", "preadv readers": "pread",
-    "fwriters": "fwrite", "freaders": "fread",
+LABELS: dict[str, tuple[Operation, int | None]] = {  # the tests of throughput mode as its reports name them, and for -i
+    "initial writers": ("write", 0), "rewriters": ("rewrite", 0), "initial readers": ("read", None),
+    "readers": ("read", 1), "re-readers": ("reread", 1), "random readers": ("random-read", 2),
+    "random writers": ("random-write", 2), "reverse readers": ("reverse-read", 3), "stride readers": ("stride-read", 5),
+    "fwriters": ("fwrite", 6), "freaders": ("fread", 7), "mixed workload": ("mixed", 8),
+    "pwrite writers": ("pwrite", 9), "pread readers": ("pread", 10),
+    "pwritev writers": ("pwrite", None), "preadv readers": ("pread", None),
 }  # fmt: skip
 
 
@@ -130,41 +124,32 @@ class Child:
 
 @dataclass
 class Section:
-    """The report of one test, as printed: rates in `unit`, transfers in kB of 1,024 bytes or operations.
+    """The report of one test, as printed: rates in `unit`, transfers in kB of 1,024 bytes or operations."""
 
-    `test` is IOzone's label (``initial writers``), `count` the workers that it names, `children` the sum over them,
-    `parent` the parent's; `workers` are there with ``-C``. `cpu` is wall and CPU time in seconds, and a percentage.
-    """
-
-    test: str
-    count: int
+    test: str  # IOzone's label (``initial writers``)
+    count: int  # the workers that it names
     unit: str
     line: int = 0
     errors: list[str] = field(default_factory=list)
-    children: float | None = None
+    children: float | None = None  # the sum over the workers
     parent: float | None = None
     minimum: float | None = None
     maximum: float | None = None
     average: float | None = None
     min_xfer: float | None = None
-    cpu: tuple[float, float, float] | None = None
+    cpu: tuple[float, float, float] | None = None  # wall and CPU time in seconds, and a percentage
     worker: str | None = None
-    workers: list[Child] = field(default_factory=list)
+    workers: list[Child] = field(default_factory=list)  # with ``-C``
 
 
 @dataclass
 class Run:
-    """One run of IOzone, as printed; sizes in kB of 1,024 bytes.
-
-    `prefix` is what stood in front of its lines with a colon: a host, or a file, as grep prints. `typed` is the command
-    as a person typed it. `blocks` counts those of sections, one for each number of workers. By IOzone's own words
-    records up to `poor_below_kb` were timed badly, and the rows in the lines `quick` ran too quickly. `complaints` are
-    all lines that look like errors, `early_errors` those before the run, `late_errors` those after its last report.
-    """
+    """One run of IOzone, as printed; sizes in kB of 1,024 bytes."""
 
     line: int = 0
-    prefix: str | None = None
-    typed: str | None = None
+    prefix: str | None = None  # what stood in front of its lines with a colon: a host, or a file, as grep prints
+    typed: str | None = None  # the command as a person typed it
+    number: int = 0  # of the file, from 1
     banner: bool = False
     version: str | None = None
     command_line: str | None = None
@@ -175,19 +160,19 @@ class Run:
     processes_max: int | None = None
     file_size_kb: int | None = None
     record_size_kb: int | None = None
-    blocks: int = 0
+    blocks: int = 0  # of sections, one for each number of workers
     complete: bool = False
     interrupted: bool = False
     warning: str | None = None
-    poor_below_kb: int | None = None
+    poor_below_kb: int | None = None  # by IOzone's own words records up to this size were timed badly
     sections: list[Section] = field(default_factory=list)
     header: Header | None = None
     rows: list[Row] = field(default_factory=list)
-    quick: set[int] = field(default_factory=set)
+    quick: set[int] = field(default_factory=set)  # lines of the rows that ran too quickly by IOzone's own words
     excel: ExcelReports = field(default_factory=ExcelReports)
-    complaints: list[str] = field(default_factory=list)
-    early_errors: list[str] = field(default_factory=list)
-    late_errors: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)  # all lines that look like errors
+    early_errors: list[str] = field(default_factory=list)  # those before the run
+    late_errors: list[str] = field(default_factory=list)  # those after its last report
 
     @property
     def host(self) -> str | None:
@@ -206,8 +191,7 @@ class Run:
     @cached_property
     def options(self) -> Options:
         """Those of its command line; use it only when the banner has been read."""
-        return parse_options(self.command or "")
+        return Options(self.command or "")
 
     def has_flag(self, flag: str) -> bool:
-        """Whether the command line has an option, such as ``C`` or ``+n``."""
         return flag in self.options.flags

@@ -15,16 +15,13 @@ from glusterlab.tools.records import Operation
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: `word` is its name, `label` has that of the line above, too (random, bkwd, record, stride).
-
-    `test` is the number for ``-i``; `again` its second pass, which ``-+n`` leaves out.
-    """
+    """A column of a table."""
 
     word: str
     operation: Operation
-    label: str
-    test: int
-    again: bool = False
+    label: str  # with the word of the line above, too (random, bkwd, record, stride)
+    test: int  # the number for ``-i``
+    again: bool = False  # the second pass of the test, which ``-+n`` leaves out
 
 
 def _twice(first: str, second: str, operation: Operation, again: Operation, test: int) -> tuple[Column, Column]:
@@ -66,42 +63,74 @@ _MAX_DIGITS = 10
 _BLANK = 2
 _SLACK = 2
 _LEAST_DIGITS = 3
+# columns that end one digit after their names in some releases: read, random read and three of the last
 _LATE = frozenset({2, 4, 13, 14, 15})
-"""Columns that end one digit after their names in some releases: read, random read and three of the last."""
 
 
-@dataclass(frozen=True)
 class Header:
     """The names of `width` columns: where they `end`, from the end of ``reclen``; empty when its blanks were lost.
 
-    `gap` is from the end of ``kB`` to that of ``reclen``.
+    `gap` is from the end of ``kB`` to that of ``reclen``. `ParseError` when IOzone's columns are not in their order.
     """
 
-    ends: tuple[int, ...]
-    gap: int
-    width: int
+    def __init__(self, line: str) -> None:
+        words = list(_WORD.finditer(line))
+        names = [word[0] for word in words[2:]]
+        if names != [column.word for column in COLUMNS[: len(names)]]:
+            raise ParseError(f"expected the columns of a table in their order, found {' '.join(names)[:200]}")
+        base, self.gap, self.width = words[1].end(), words[1].end() - words[0].end(), len(names)
+        # a header that a person has squeezed has single blanks only
+        spread = any(b.start() - a.end() > 1 for a, b in pairwise(words)) and "\t" not in line.strip()
+        self.ends = tuple(word.end() - base for word in words[2:]) if spread else ()
+
+    def places_of(self, line: str) -> list[int] | None:
+        """The columns under whose names the values of a row end, None where one ends under none."""
+        ends = [word.end() for word in _WORD.finditer(line)]
+        if not self.ends or ends[1] - ends[0] != self.gap:
+            return None
+        places: list[int] = []
+        place = 0
+        for end in (end - ends[1] for end in ends[2:]):
+            while place < self.width and self.ends[place] + _SLACK < end:
+                place += 1
+            if place == self.width or abs(self.ends[place] - end) > _SLACK:
+                return None
+            places.append(place)
+            place += 1
+        return places
 
 
-@dataclass(frozen=True)
 class Row:
-    """A row of a table: sizes in kB of 1,024 bytes, and the values by the number of their column.
+    """A row of a table, from its first to its last of `lines`: sizes in kB of 1,024 bytes, and values by their column.
 
-    `exact`: the last value ends where it must, so no digit is missing. `last_line` differs where the row was broken.
+    `exact`: the last value ends where it must, so no digit is missing. `ParseError` where values' columns are in doubt.
     """
 
-    line: int
-    file_kb: int
-    record_kb: int
-    values: dict[int, int]
-    exact: bool
-    last_line: int = 0
+    def __init__(self, header: Header, line: str, lines: tuple[int, int], requested: tuple[int, ...] | None) -> None:
+        words = list(_WORD.finditer(line))
+        numbers = [word[0] for word in words]
+        if any(not (text.isascii() and text.isdigit()) or len(text) > _MAX_DIGITS for text in numbers[2:]):
+            raise ParseError(f"expected rates of at most {_MAX_DIGITS} digits, found {' '.join(numbers[2:])[:200]}")
+        places, count, self.exact = header.places_of(line), len(words) - 2, False
+        if places:
+            late = words[-1].end() - words[1].end() - header.ends[places[-1]]
+            # a value that stands one digit left of where its release puts it has lost that digit
+            # and the first digits of a long one may end where the column before it does
+            self.exact = late >= (places[-1] in _LATE) and len(numbers[-1]) >= _LEAST_DIGITS
+        elif count == header.width:
+            places = list(range(header.width))
+        elif requested is not None and count == len(requested):
+            places = list(requested)
+        elif count:
+            found = f"found {count} of {header.width} values"
+            raise ParseError(f"expected values under the names of their columns, {found}")
+        self.line, self.last_line = lines
+        self.file_kb, self.record_kb = int(numbers[0]), int(numbers[1])
+        self.values = {place: int(text) for place, text in zip(places or (), numbers[2:], strict=True)}
 
 
 class Value(NamedTuple):
-    """A value of an Excel report, in `unit` where that is stated; sizes in kB of 1,024 bytes.
-
-    In throughput mode it is a sum over all workers, for the count at this `place` of `places`.
-    """
+    """A value of an Excel report, in `unit` where that is stated; sizes in kB of 1,024 bytes."""
 
     line: int
     label: str
@@ -110,69 +139,14 @@ class Value(NamedTuple):
     file_kb: int | None
     record_kb: int | None
     unit: str | None = None
-    place: int = 0
+    place: int = 0  # of the count of workers in `places` of them, in throughput mode, whose values are sums over all
     places: int = 0
-
-
-def read_header(line: str) -> Header:
-    """The header of a table; `ParseError` when it does not name IOzone's columns in their order."""
-    words = list(_WORD.finditer(line))
-    names = [word[0] for word in words[2:]]
-    if names != [column.word for column in COLUMNS[: len(names)]]:
-        raise ParseError(f"expected the columns of a table in their order, found {' '.join(names)[:200]}")
-    base, gap = words[1].end(), words[1].end() - words[0].end()
-    # a header that a person has squeezed has single blanks only
-    spread = any(b.start() - a.end() > 1 for a, b in pairwise(words)) and "\t" not in line.strip()
-    return Header(tuple(word.end() - base for word in words[2:]) if spread else (), gap, len(names))
 
 
 def begins_row(line: str) -> bool:
     """Whether a line is a row of a table, or its beginning: a file size, a record size that is no larger, values."""
     match = _ROW.match(line)
     return match is not None and int(match[2]) <= int(match[1])
-
-
-def read_row(header: Header, line: str, lines: tuple[int, int], requested: tuple[int, ...] | None) -> Row:
-    """A row of a table, from its first to its last of `lines`; the command line may have `requested` columns.
-
-    `ParseError` when its values cannot be given to columns without a doubt, or are no numbers.
-    """
-    words = list(_WORD.finditer(line))
-    numbers = [word[0] for word in words]
-    if any(not (text.isascii() and text.isdigit()) or len(text) > _MAX_DIGITS for text in numbers[2:]):
-        raise ParseError(f"expected rates of at most {_MAX_DIGITS} digits, found {' '.join(numbers[2:])[:200]}")
-    places, count, exact = places_of(header, line), len(words) - 2, False
-    if places:
-        late = words[-1].end() - words[1].end() - header.ends[places[-1]]
-        # a value that stands one digit left of where its release puts it has lost that digit
-        # and the first digits of a long one may end where the column before it does
-        exact = late >= (places[-1] in _LATE) and len(numbers[-1]) >= _LEAST_DIGITS
-    elif count == header.width:
-        places = list(range(header.width))
-    elif requested is not None and count == len(requested):
-        places = list(requested)
-    elif count:
-        raise ParseError(f"expected values under the names of their columns, found {count} of {header.width} values")
-    values = {place: int(text) for place, text in zip(places or (), numbers[2:], strict=True)}
-    return Row(lines[0], int(numbers[0]), int(numbers[1]), values, exact, lines[1])
-
-
-def places_of(header: Header, line: str) -> list[int] | None:
-    """The columns under whose names the values of a row end, None where one ends under none."""
-    words = list(_WORD.finditer(line))
-    base = words[1].end()
-    if not header.ends or base - words[0].end() != header.gap:
-        return None
-    places: list[int] = []
-    place = 0
-    for end in (word.end() - base for word in words[2:]):
-        while place < header.width and header.ends[place] + _SLACK < end:
-            place += 1
-        if place == header.width or abs(header.ends[place] - end) > _SLACK:
-            return None
-        places.append(place)
-        place += 1
-    return places
 
 
 _TITLE = re.compile(r'"?([A-Za-z][A-Za-z -]{2,20}) [Rr]eport"?')
@@ -210,10 +184,7 @@ class ExcelReports:
         return line in self._titles and is_excel_title(line)
 
     def take(self, line: str, number: int) -> bool:
-        """Read a line whose blanks are single; return whether it is one of these reports.
-
-        `ParseError` when a row of a report has more values than the report has record sizes.
-        """
+        """Read a line whose blanks are single; return whether it is of a report; `ParseError` for a damaged row."""
         if (title := _TITLE.fullmatch(line)) or _SUMS_TITLE.fullmatch(line):
             self._titles.add(line)
             name = title[1].lower() if title else ""

@@ -1,5 +1,3 @@
 """smallfile: its command lines and its reports."""
 
-from glusterlab.tools.smallfile.command import SMALLFILE
-
-__all__ = ["SMALLFILE"]
+from glusterlab.tools.smallfile.command import SMALLFILE as SMALLFILE

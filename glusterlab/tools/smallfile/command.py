@@ -8,6 +8,7 @@ nothing that is measured. A create goes on until all files are there; its count 
 """
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ FILES_PER_DIR, DIRS_PER_DIR = 100, 10  # smallfile's defaults
 PREFIX = "glusterlab"
 _SYNC = "smallfile-sync"
 _SPENDING = ("chmod", "symlink", "rename", "delete")
+_ERROR = re.compile(r"ERR|Exception|rror:|Error|starting gate within")
 
 ADVICE = (
     "smallfile is not there: git clone https://github.com/distributed-system-analysis/smallfile, then name "
@@ -65,11 +67,7 @@ class Smallfile(base.VolumeTool):
         return hosts, job.cell.workers // len(hosts)
 
     def prepare(self, job: base.Job) -> list[base.HostCommand]:
-        """Before a create directories are made, for which smallfile has little time; before a read files are counted.
-
-        Looking at them one by one would cost as much as the read. smallfile itself fails at a short file. What an
-        operation spends is marked, and not used again.
-        """
+        """Before a create make directories, for which smallfile has little time; before a read count the files."""
         hosts, threads = self._spread(job)
         cell = job.cell
         folder, name = job.dataset_dir.rsplit("/", 1)
@@ -81,6 +79,7 @@ class Smallfile(base.VolumeTool):
             script += [job.emptied, join(("mkdir", "-p", job.dataset_dir))]
             script.append(_make_directories(job.dataset_dir, hosts, threads, cell.files_per_worker))
         else:
+            # to look at them one by one would cost as much as the read; smallfile itself fails at a short file
             wanted = threads * cell.files_per_worker
             kind, what = ("d -name '*.d'", "directories") if cell.operation == "rmdir" else ("f", "files")
             for host in hosts:
@@ -101,8 +100,7 @@ class Smallfile(base.VolumeTool):
     def command(self, job: base.Job) -> base.HostCommand:
         """The guide's flags (appendix A), ``--output-json``, and a patient starting gate."""
         hosts, threads = self._spread(job)
-        cell = job.cell
-        record = cell.record_size_bytes
+        cell, record = job.cell, job.cell.record_size_bytes
         # smallfile removes this directory itself, so it must hold nothing else
         sync_dir = f"{job.dataset_dir if job.shared_dir is None else job.shared_dir}/{_SYNC}"
         argv = (
@@ -138,10 +136,9 @@ class Smallfile(base.VolumeTool):
             if record.throughput_bytes_per_s is None and rate is not None:
                 record = replace(record, throughput_bytes_per_s=rate * size)
         found = base.held_against(cell, record, workers)
-        files_per_thread = record.details.get("files_per_thread")
-        if files_per_thread == cell.files_per_worker:
+        if (threads_files := record.details.get("files_per_thread")) == cell.files_per_worker:
             return found
-        problem = base.incomplete(f"expected files per thread {cell.files_per_worker}, found {files_per_thread}")
+        problem = base.incomplete(f"expected files per thread {cell.files_per_worker}, found {threads_files}")
         return replace(found, problems=(*found.problems, problem))
 
 
@@ -172,13 +169,9 @@ def _make_directories(dataset_dir: str, hosts: list[str], threads: int, files: i
 
 def _complaint(folder: Path) -> str:
     for name in ("stdout.txt", "stderr.txt"):
-        try:
-            lines = read_text(folder / name).splitlines()
-        except ParseError:
-            continue
-        errors = [line.strip() for line in lines if re.search(r"ERR|Exception|rror:|Error|starting gate within", line)]
-        if errors:
-            return f"; it said: {errors[-1][:200]}"
+        with suppress(ParseError):
+            if errors := [line.strip() for line in read_text(folder / name).splitlines() if _ERROR.search(line)]:
+                return f"; it said: {errors[-1][:200]}"
     return ""
 
 

@@ -5,55 +5,34 @@ bytes. It ends with exit code 0 and, in JSON, the status ``Success`` when too fe
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from math import fsum, isclose
 
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
-from glusterlab.tools.document import Document
-from glusterlab.tools.records import (
-    Details,
-    Operation,
-    Record,
-    WorkloadRecord,
-    failed,
-    incomplete,
-    unjudged,
-    verdict,
-    without_none,
-    worker_of,
-)
+from glusterlab.tools import records
+from glusterlab.tools.document import Document, by_marks
 from glusterlab.tools.smallfile.report import KB, SUCCESS, THREAD, Report, Thread, json_reports, text_reports
 from glusterlab.units import MIB
 
-_NAMES: tuple[Operation, ...] = (
+_NAMES: tuple[records.Operation, ...] = (
     *("create", "append", "overwrite", "read", "rename", "delete", "delete-renamed", "cleanup", "symlink", "mkdir"),
     *("rmdir", "stat", "chmod", "setxattr", "getxattr", "swift-get", "swift-put", "readdir", "ls-l", "await-create"),
 )
-OPERATIONS: dict[str, Operation] = {**{name: name for name in _NAMES}, "truncate-overwrite": "overwrite"}
-"""smallfile's names of operations, and the suite's."""
-
+OPERATIONS: dict[str, records.Operation] = {**{name: name for name in _NAMES}, "truncate-overwrite": "overwrite"}
+# those that read or write records
 DATA_OPERATIONS = frozenset({"create", "append", "overwrite", "truncate-overwrite", "read", "swift-get", "swift-put"})
-"""Those that read or write records."""
-
 MIN_PERCENT_DONE = 70.0  # smallfile's own threshold: below it, too few files were done before the first thread finished
 
 _TOLERANCE = 1e-4
-_SURE = re.compile(rf'{THREAD.pattern}|% of requested files processed|files/thread : \d|"pct(?:FilesDone|-files-done)"')
-_LIKELY = re.compile(r"smallfile_cli\.py|smallfile version \d|SMFR(?:un|esult)Exception|\bfiles/sec = [0-9]")
+_SURE = rf'{THREAD.pattern}|% of requested files processed|files/thread : \d|"pct(?:FilesDone|-files-done)"'
+_LIKELY = r"smallfile_cli\.py|smallfile version \d|SMFR(?:un|esult)Exception|\bfiles/sec = [0-9]"
+recognise = by_marks({_SURE: 0.95, _LIKELY: 0.5}, lambda head: re.sub("[ \t]+", " ", head))
 
 
-def recognise(document: Document) -> float:
-    """0.95 for a line that only smallfile prints, 0.5 for its name or a rate of files."""
-    text = re.sub("[ \t]+", " ", document.head)
-    return 0.95 if _SURE.search(text) else 0.5 if _LIKELY.search(text) else 0.0
-
-
-def read(document: Document) -> Iterator[Record]:
-    """Each run's operation, followed by its threads; what JSON repeats of a printed run is left out.
-
-    `ParseError` when a run is cut off or none is there, after those that are whole.
-    """
+def read(document: Document) -> Iterator[records.Record]:
+    """Each run's operation, then its threads, but what JSON repeats; `ParseError` after them for a cut, or no run."""
     found: list[Report] = []
     errors: list[ParseError] = []
     printed: set[tuple[object, ...]] = set()
@@ -63,9 +42,9 @@ def read(document: Document) -> Iterator[Record]:
         except ParseError as error:
             errors.append(error)
         printed = {_identity(report) for report in found}
-    runs: dict[str | None, int] = {}
+    runs: Counter[str | None] = Counter()
     for report in sorted(found, key=lambda report: report.line or 0):
-        runs[report.prefix] = runs.get(report.prefix, 0) + 1
+        runs[report.prefix] += 1
         try:
             yield from _records(document, report, runs[report.prefix])
         except ParseError as error:
@@ -83,13 +62,12 @@ def _identity(report: Report) -> tuple[object, ...]:
     return report.operation, report.files, report.threads, rate, elapsed
 
 
-def _records(document: Document, report: Report, run: int) -> Iterator[Record]:
+def _records(document: Document, report: Report, run: int) -> Iterator[records.Record]:
     if (label := report.operation) is None or (operation := OPERATIONS.get(label)) is None:
         found = "none: add its line 'operation : ...', or the command line" if label is None else repr(label[:80])
         raise document.error(f"expected an operation of smallfile, found {found}", report.line)
-    valid, reasons = verdict([*_faults(report), *_contradictions(report)], _gaps(report))
     usable = not report.never_ended
-    details: Details = {
+    details = {
         "hosts": list(report.hosts) or None,
         "threads_per_host": report.threads_per_host,
         "files_per_thread": report.files_per_thread,
@@ -102,7 +80,7 @@ def _records(document: Document, report: Report, run: int) -> Iterator[Record]:
         "status": report.status,
         "threads_failed": sum(row.complaint is not None for row in report.rows) or None,
     }
-    record = WorkloadRecord(
+    record = records.WorkloadRecord(
         tool="smallfile",
         tool_version=report.version,
         source=document.source(report.line),
@@ -119,15 +97,14 @@ def _records(document: Document, report: Report, run: int) -> Iterator[Record]:
         elapsed_s=(report.elapsed_s or None) if usable else None,
         files=report.files,
         percent_done=report.percent_done,
-        valid=valid,
-        reasons=reasons,
-        details=without_none(details),
+        **records.verdict([*_faults(report), *_contradictions(report)], _gaps(report)),
+        details=records.without_none(details),
     )
     yield record
     for number, row in enumerate(report.rows, start=1):
         done, seconds = _bytes(report, row), row.elapsed_s
         rate = row.mib_per_s * MIB if row.mib_per_s is not None else done and seconds and done / seconds
-        yield worker_of(
+        yield records.worker_of(
             record,
             host=row.host if row.host is not None else report.prefix,
             label=row.name,
@@ -138,9 +115,8 @@ def _records(document: Document, report: Report, run: int) -> Iterator[Record]:
             elapsed_s=seconds,
             bytes=done,
             files=row.files,
-            valid=row.complaint is None,
-            reasons=() if row.complaint is None else (failed(row.complaint, row.host),),
-            details=without_none({"records": row.records}),
+            **records.verdict([] if row.complaint is None else [records.failed(row.complaint, row.host)]),
+            details=records.without_none({"records": row.records}),
         )
 
 
@@ -157,21 +133,21 @@ def _bytes(report: Report, row: Thread) -> int | None:
 
 def _faults(report: Report) -> Iterator[Reason]:
     if report.has_result and (report.never_ended or report.files_per_s == 0):
-        yield failed(f"no result: {report.files} files done, status {report.status!r}")
+        yield records.failed(f"no result: {report.files} files done, status {report.status!r}")
     elif report.status is not None and report.status not in SUCCESS:
-        yield failed(f"smallfile's status is {report.status!r}")
+        yield records.failed(f"smallfile's status is {report.status!r}")
     for place, row in enumerate(report.rows, start=1):
         if row.complaint is not None:
-            yield failed(f"worker {place}: {row.complaint}", row.host)
+            yield records.failed(f"worker {place}: {row.complaint}", row.host)
     for complaint in dict.fromkeys(report.complaints):
-        reason = incomplete if complaint.startswith("WARNING") else failed
+        reason = records.incomplete if complaint.startswith("WARNING") else records.failed
         yield reason(f"smallfile said: {complaint[:200]}")
     least = MIN_PERCENT_DONE if report.percent_min is None else report.percent_min
     if report.percent_done is not None and report.percent_done < least:
         message = f"{report.percent_done:.1f} % of the files were done when the first thread finished"
-        yield incomplete(f"{message}, expected {least:g} % at least")
+        yield records.incomplete(f"{message}, expected {least:g} % at least")
     if report.too_quick:
-        yield incomplete("the test ended too quickly for smallfile to compute rates")
+        yield records.incomplete("the test ended too quickly for smallfile to compute rates")
 
 
 def _contradictions(report: Report) -> Iterator[Reason]:
@@ -203,32 +179,32 @@ def _contradictions(report: Report) -> Iterator[Reason]:
 
 
 def _wrong(what: str, expected: object, found: object) -> Reason:
-    return incomplete(f"expected {what} {expected}, found {found}")
+    return records.incomplete(f"expected {what} {expected}, found {found}")
 
 
 def _wrong_records(report: Report) -> Iterator[Reason]:
     """Where the operation and its records, or records and rates, are of different runs."""
-    records = sum(row.records or 0 for row in report.rows)
-    moves = report.operation in DATA_OPERATIONS
-    if records and not moves:
-        yield _wrong(f"no records of {report.operation}:", 0, records)
-    if not records and any((report.iops, report.mib_per_s, report.data_gib)):
+    done, moves = sum(row.records or 0 for row in report.rows), report.operation in DATA_OPERATIONS
+    if done and not moves:
+        yield _wrong(f"no records of {report.operation}:", 0, done)
+    if not done and any((report.iops, report.mib_per_s, report.data_gib)):
         yield _wrong("a rate of", "0 records", "one")
     size, of_record = report.file_size_kb, report.record_kb
-    if records and moves and size and of_record and report.distribution != "random exponential":
+    if not moves or not size or report.distribution == "random exponential":
+        return
+    if done and of_record:
         each = -(-size // of_record)
         for row in report.rows:
             # when threads stop, a file may be begun and not counted
             if not each * (row.files or 0) <= (row.records or 0) <= each * ((row.files or 0) + 1):
                 yield _wrong(f"records of {row.files} files of {size} KB:", each * (row.files or 0), row.records)
                 break
-    if not records and moves and report.files and report.file_size_kb and report.distribution != "random exponential":
+    if not done and report.files:
         yield _wrong("records in", report.operation, "none")
 
 
 def _wrong_rates(report: Report) -> Iterator[Reason]:
-    rows = report.rows
-    times = [row.elapsed_s or 0.0 for row in rows]
+    rows, times = report.rows, [row.elapsed_s or 0.0 for row in report.rows]
     longest = max(times)
     if report.elapsed_s is not None and abs(longest - report.elapsed_s) > 0.0011:
         yield _wrong("the longest thread's time of", f"{longest:.3f} s", f"{report.elapsed_s:.3f} s")
@@ -267,4 +243,4 @@ def _gaps(report: Report) -> list[Reason]:
         lost: rows > 0 and threads != rows,
     }
     missing = ", ".join(what for what, is_absent in absent.items() if is_absent)
-    return [unjudged(f"not in the file: {missing}")] if missing else []
+    return [records.unjudged(f"not in the file: {missing}")] if missing else []

@@ -6,27 +6,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from glusterlab.errors import ParseError
-from glusterlab.tools.document import Document, by_host, json_values, located, mended, number, unwrapped, whole, word
+from glusterlab.tools.document import Document, by_host, json_objects, located, mended, number, unwrapped, whole, word
 
 NEVER_S = 1e8  # what smallfile prints as the elapsed time of a thread that never completed
 KB = 1024
 MAX_RECORD_KB = 1024  # a record size of 0 is the file's size within this bound
-
+# how operating systems name the error number 0
 SUCCESS = frozenset({"Success", "Undefined error: 0", "No error", "ok"})
-"""How operating systems name the error number 0."""
 
 
-@dataclass
 class Thread:
     """One thread; `elapsed_s` is None where it never completed, `status` is ``ok`` without a complaint."""
 
-    host: str | None
-    name: str
-    elapsed_s: float | None
-    files: int | None
-    records: int | None
-    status: str
-    mib_per_s: float | None = None
+    def __init__(self, host: str | None, name: str, status: str, *counts: object) -> None:
+        """With elapsed time, files, records and rate as they are written."""
+        elapsed, files, records, rate = counts
+        seconds = number(elapsed)
+        self.host, self.name, self.status = host, name, status
+        self.elapsed_s = None if not seconds or seconds >= NEVER_S else seconds
+        self.files, self.records, self.mib_per_s = whole(files), whole(records), number(rate)
 
     @property
     def complaint(self) -> str | None:
@@ -37,14 +35,10 @@ class Thread:
 
 @dataclass
 class Report:
-    """One run; what is not printed is None, never 0.
-
-    `prefix` is the host that a tool such as pdsh has written in front of the lines. `iops_line` stands after ``total
-    IOPS``: a count of records until 2019, since then a rate. `parameters` are the names of those that were printed.
-    """
+    """One run; what is not printed is None, never 0."""
 
     line: int | None = None
-    prefix: str | None = None
+    prefix: str | None = None  # the host that a tool such as pdsh has written in front of the lines
     version: str | None = None
     operation: str | None = None
     hosts: tuple[str, ...] = ()
@@ -56,7 +50,7 @@ class Report:
     threads: int | None = None
     files: int | None = None
     records: int | None = None
-    iops_line: int | None = None
+    iops_line: int | None = None  # after ``total IOPS``: a count of records until 2019, since then a rate
     percent_done: float | None = None
     percent_min: float | None = None
     elapsed_s: float | None = None
@@ -69,7 +63,7 @@ class Report:
     rows: list[Thread] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     too_quick: bool = False
-    parameters: set[str] = field(default_factory=set)
+    parameters: set[str] = field(default_factory=set)  # the names of those that were printed
     command_operation: str | None = None
 
     @property
@@ -114,37 +108,24 @@ class Report:
         return "'MiB/sec'" if self.moved_records and self.mib_per_s is None and not self.too_quick else None
 
 
-def _thread(
-    host: str | None, name: str, elapsed: object, files: object, records: object, status: str, mib_per_s: object = None
-) -> Thread:
-    seconds = number(elapsed)
-    seconds = None if not seconds or seconds >= NEVER_S else seconds
-    return Thread(host, name, seconds, whole(files), whole(records), status, number(mib_per_s))
-
-
 _DISTRIBUTIONS = {"-1": "fixed", "fixed": "fixed", "0": "random exponential", "exponential": "random exponential"}
 
 
 def json_reports(document: Document) -> Iterator[Report]:
-    """The reports in a file that holds JSON, alone, several, in a list, or with text around.
-
-    `ParseError` when one is cut off, damaged, or lacks what a report has, after those before it.
-    """
+    """The reports as JSON, alone or among text; `ParseError` after what is whole for a cut, damage and what lacks."""
     if '"params"' not in document.text:
         return
-    for line, value in json_values(document.text):
-        for inner in value if isinstance(value, list) else [value]:
-            params, results = (inner.get(name) for name in ("params", "results")) if isinstance(inner, dict) else (0, 0)
-            if isinstance(params, dict) and isinstance(results, dict) and "operation" in params:
-                with located(document.path, line):
-                    report = _report(_plain(params), _plain(results))
-                report.line = line
-                yield report
+    for line, value in json_objects(document.text):
+        params, results = value.get("params"), value.get("results")
+        if isinstance(params, dict) and isinstance(results, dict) and "operation" in params:
+            with located(document.path, line):
+                report = _report(_plain(params), _plain(results))
+            report.line = line
+            yield report
 
 
 def _report(params: dict[str, Any], results: dict[str, Any]) -> Report:
-    distribution = params.get("filesizedistr")
-    hosts = params.get("hostset")
+    distribution, hosts = params.get("filesizedistr"), params.get("hostset")
     report = Report(
         version=word(params.get("version")),
         operation=word(params.get("operation")),
@@ -197,15 +178,13 @@ def _json_threads(results: dict[str, Any]) -> Iterator[Thread]:
                 elapsed = elapsed[0]
             status, files = word(found.get("status")) or "ok", _first(found, "files", "filenumfinal")
             status, on = "ok" if status in SUCCESS else status, host or word(found.get("onhost"))
-            yield _thread(on, str(name), elapsed, files, found.get("records"), status, found.get("mibps"))
+            yield Thread(on, str(name), status, elapsed, files, found.get("records"), found.get("mibps"))
 
 
-THREAD = re.compile(
+THREAD = re.compile(  # with one blank where there were several: host, name, elapsed, files, records, status
     r"host ?= ?([^\s,]+) ?, ?thr(?:ead)? ?= ?([^\s,]+) ?, ?elapsed(?: sec\.| time)? ?= ?([^\s,]+) ?"
     r", ?(?:total )?files ?= ?([^\s,]+) ?, ?(?:total_)?records ?= ?([^\s,]+) ?, ?status ?= ?(.*)"
 )
-"""A thread's line, with one blank where there were several: host, name, elapsed, files, records, status."""
-
 _COUNTS = frozenset({"threads", "files", "records", "iops_line"})
 
 
@@ -242,7 +221,6 @@ _COMPLAINT = re.compile(
 )
 _TOO_QUICK = "test must run longer than a millisecond"
 
-
 _PARAMETERS: dict[str, tuple[str, Callable[[str], object]]] = {
     "version": ("version", word),
     "hostsintest": ("hosts", lambda value: tuple(re.findall("'([^']*)'", value))),
@@ -269,17 +247,16 @@ def text_reports(document: Document) -> Iterator[Report]:
     found: list[Report] = []
     errors: list[ParseError] = []
     for host, lines in by_host(document.lines, _MARK).items():
-        ends = document.ends_in_a_line or lines[-1][0] < len(document.lines)
-        found.extend(_runs(document, host, lines, ends, errors))
+        found.extend(_runs(document, host, lines, errors))
     yield from sorted(found, key=lambda report: report.line or 0)
     if errors:
         raise min(errors, key=lambda error: error.line or 0)
 
 
 def _runs(
-    document: Document, host: str | None, lines: list[tuple[int, str]], ends: bool, errors: list[ParseError]
+    document: Document, host: str | None, lines: list[tuple[int, str]], errors: list[ParseError]
 ) -> Iterator[Report]:
-    report = Report(prefix=host)
+    report, ends = Report(prefix=host), document.ends_in_a_line or lines[-1][0] < len(document.lines)
     plain = ((place, line) for place, raw in lines if (line := unwrapped(raw)) and line[0] != '"')
     for place, line in mended(plain, _begins_broken, _goes_on, _is_whole):
         if ends and _begins_broken(line):
@@ -292,9 +269,8 @@ def _runs(
             report = Report(prefix=host)
         if _take(report, line) and report.line is None:
             report.line = place
-    last, text = lines[-1][0], unwrapped(lines[-1][1])
-    missing = report.missing_end
-    if missing is None and not ends and _totals(text) and _ALL_DIGITS.search(text) is None:
+    (last, raw), missing = lines[-1], report.missing_end
+    if missing is None and not ends and _totals(text := unwrapped(raw)) and _ALL_DIGITS.search(text) is None:
         missing = "all digits of the last line"
     if not _is_run(report):
         if report.complaints:
@@ -362,7 +338,7 @@ def _take(report: Report, line: str) -> bool:
         report.command_operation = operation[1] if (operation := _OPERATION.search(line)) else None
     elif (match := THREAD.search(line)) is not None:
         host, name, elapsed, files, records, status = match.groups()
-        report.rows.append(_thread(host, name, elapsed, files, records, status.strip() or "cut off"))
+        report.rows.append(Thread(host, name, status.strip() or "cut off", elapsed, files, records, None))
     elif totals := _totals(line):
         for name, value in totals.items():
             setattr(report, name, value)
