@@ -47,9 +47,9 @@ def examine(tree: Path) -> tuple[list[str], str]:
 
 
 def _unsafe(tree: Path) -> Iterator[Path]:
-    names = ("etc", "usr", "usr/lib", "usr/bin", "usr/sbin", "usr/bin/*", "usr/sbin/*")
+    names = ["etc", "usr", "usr/lib", "usr/bin", "usr/sbin", "usr/bin/*", "usr/sbin/*"]
     # where these are no links into /usr
-    names += ("bin", "sbin", "lib", "lib64", "usr/lib64", "bin/*", "sbin/*")
+    names += ["bin", "sbin", "lib", "lib64", "usr/lib64", "bin/*", "sbin/*"]
     for path in chain([tree], *map(tree.glob, names)):
         facts = path.lstat()
         if facts.st_uid != 0 or (facts.st_mode & 0o022 and not path.is_symlink()):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from glusterlab.errors import ParseError
 from glusterlab.shell import HostCommand, join, quote
@@ -127,13 +127,14 @@ class FileLoop(VolumeTool):
     def parse(self, folder: Path, cell: Cell) -> Measurement:
         """The files of all workers by the runtime, or by the longest worker where there is none."""
         paths = sorted(folder.glob("loop-w*.txt"))
+        operation: Literal["create", "read"] = "read" if self.needs_files(cell.operation) else "create"
         if not paths:
             raise ParseError("expected the output of a worker, loop-w01.txt, found none", file=folder)
         base = WorkloadRecord(
             tool=self.name,
             tool_version=None,
             source=Source(str(paths[0]), 1),
-            operation=cell.operation,
+            operation=operation,
             label=self.name,
             workers=len(paths),
             file_size_bytes=cell.file_size_bytes,

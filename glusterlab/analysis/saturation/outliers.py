@@ -183,7 +183,8 @@ def disks_by_name(times: pd.DataFrame) -> pd.DataFrame:
     rows = times.assign(**{name: times[name].where(times["judged"]) for name in ("time_ratio", "busy")})
     disks = rows.groupby(["host", "device"], sort=False)
     medians: dict[str, Any] = {name: (name, "median") for name in ("time_ratio", "busy")}
-    table = disks.agg(samples=("sample", "size"), judged=("judged", "sum"), slow=("slow", "sum"), **medians)
+    counts = {"samples": ("sample", "size"), "judged": ("judged", "sum"), "slow": ("slow", "sum")}
+    table: pd.DataFrame = disks.agg(**counts, **medians)
     return table.reset_index()
 
 

@@ -328,7 +328,8 @@ def _of_section(document: Document, run: Run, section: Section) -> Iterator[reco
 
 def _worker(document: Document, record: records.WorkloadRecord, section: Section, child: Child) -> records.WorkerRecord:
     # what it did itself may be whole where the operation that it was part of failed
-    valid, reasons = record.valid or None, record.reasons
+    valid: bool | None = record.valid or None
+    reasons = record.reasons
     if child.is_idle:
         valid, reasons = False, (records.incomplete("the worker transferred nothing"),)
     ops = section.unit == "ops/s"
