@@ -40,9 +40,9 @@ def executed(job: Job, folder: Path) -> Measurement:
     for command in tool.prepare(job):
         done = bash(command.script)
         assert done.returncode == 0, done.stderr
-    drops = {"/proc/sys/vm/drop_caches": folder / "drops"}
-    bash(tool.command(job).script, replaced=drops)
     folder.mkdir(exist_ok=True)
+    # the machine's caches are its own
+    bash(tool.command(job).script.replace("/proc/sys/vm/drop_caches", str(folder / "drops")))
     for output in tool.outputs(job):
         shutil.copy(output, folder)
     return tool.parse(folder, job.cell)
@@ -96,7 +96,8 @@ def test_files_are_made_by_time_or_number_and_read_by_all(tmp_path: Path, place:
     assert (by_time.problems, by_number.problems, whole.problems) == ((), (), ())
     assert (by_number.record.files, [worker.files for worker in by_number.workers]) == (12, [4, 4, 4])
     assert by_time.record.files_per_s == (by_time.record.files or 0) / 2.0
-    assert (tmp_path / "2" / "drops").exists() or (whole.record.files or 0) > 12
+    assert (tmp_path / "2" / "drops").read_text() == "3\n"
+    assert (whole.record.files or 0) >= 3
     lists = [(tmp_path / f"work/run-file-loop/list-w{n:02d}").read_text().splitlines() for n in (1, 2)]
     assert (sorted(lists[0]) == sorted(lists[1]), lists[0] == lists[1], len(lists[0])) == (True, False, 12)
 
