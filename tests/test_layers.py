@@ -39,7 +39,7 @@ LAYERS = (
 RANK = {name: place for place, names in enumerate(LAYERS) for name in names}
 
 LIBRARY_LINES, TEST_LINES, FLAT_FILES = 46_600, 36_100, 12
-"""Only ever lowered, but for tests of accesses and tools that studies need; the design allows 48,000 with all studies."""
+"""Only ever lowered, but for tests of what studies need; the design allows 48,000 with all studies."""
 
 
 def modules() -> dict[str, Path]:
