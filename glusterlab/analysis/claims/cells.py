@@ -188,7 +188,7 @@ class Campaign:
         label = " / ".join(side.label for side in sides)
         limit = model_limit([side.cell for side in sides], self._quantity(claim, [cells for _, cells in terms]))
         estimate, corrected, selected, strict = (by_level[level] for level in levels)
-        unequal = "" if limit else _unequal(sides)
+        unequal = "" if limit else _unequal(sides, [cells for _, cells in terms])
         found = Comparison(case, label, sides, estimate, corrected, selected, strict, limit=limit, notes=notes)
         words = "the sides did unequal work"
         return replace(found, missing=f"{words}: {unequal}", lacks=words) if unequal else found
@@ -359,14 +359,18 @@ def best_side(rows: pd.DataFrame, measure: Measure, unit: str, *, above: bool) -
     )
 
 
-def _unequal(sides: Sequence[Side]) -> str:
+def _unequal(sides: Sequence[Side], selectors: Sequence[Cells]) -> str:
     """In what layouts did unequal work at one tool, operation, size and number of workers; empty where they did not."""
+    # what a claim itself compares is no unequal work
+    compared = {"record_size": "records", "files_per_worker": "files_per_worker", "runtime": "runtime"}
+    stated = {name for key, name in compared.items() if len({getattr(each, key) for each in selectors}) > 1}
     same = ("tool", "operation", "nominal_file_size_bytes", "workers")
     for pair in _pairs(sides):
         if len({tuple(side.cell[name] for name in same) for side in pair}) == 1 < len(pair):
             first, second = (side.cell for side in pair)
-            if found := work_differences(first, second):
-                return "; ".join(found.values())
+            found = work_differences(first, second)
+            if unequal := [words for name, words in found.items() if name not in stated]:
+                return "; ".join(unequal)
     return ""
 
 
@@ -378,6 +382,7 @@ def model_limit(cells: Sequence[Mapping[str, Any]], quantity: str) -> str:
         ("layouts", ("type", "geometry", "kind", "server_model")),
         ("sizes", ("nominal_file_size_bytes",)),
         ("operations", ("operation",)),
+        ("workers", ("workers", "clients")),
         ("releases", ("gluster_version",)),
     )
     for form, columns in differ:

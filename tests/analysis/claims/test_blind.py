@@ -165,3 +165,12 @@ def test_unequal_work_decides_nothing(truth: float) -> None:
     found = verdict(stated("x", 1.5, LARGE), unequal)
     assert (found.verdict, found.reason) == ("not measured", "the sides did unequal work")
     assert "5 and 40 files" in found.why
+
+
+def test_what_a_claim_itself_compares_is_no_unequal_work() -> None:
+    samples = results(1.5, n=6, scatter=0.01, seed=9)
+    sizes = {"disperse": 512 << 10, "replicate": 1 << 20}
+    samples = samples.assign(record_size_bytes=samples["type"].map(sizes).astype(float))
+    assert verdict(stated("x", 1.5, LARGE), samples).reason == "the sides did unequal work"
+    of, to = ({**SIDES[side], "record_size": size} for side, size in (("of", "512 KiB"), ("to", "1 MiB")))
+    assert verdict(stated("x", 1.5, LARGE, of=of, to=to), samples).verdict == "reproduced"
