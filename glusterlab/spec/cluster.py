@@ -135,6 +135,10 @@ class Ssh(SpecModel):
     connect_timeout: Duration = 10.0
 
 
+BackingKind = Literal["jbod", "raid6", "raid0", "raid10", "nvme"]
+"""What bricks lie on."""
+
+
 class Hardware(SpecModel):
     """What the cluster is made of: of the real hardware, unscaled, also where a testbed stands for it."""
 
@@ -143,6 +147,7 @@ class Hardware(SpecModel):
     disk_read: Rate = Field(description="sequential read rate of one disk")
     array_write: Rate | None = Field(default=None, description="sequential write rate of one RAID array")
     array_read: Rate | None = Field(default=None, description="sequential read rate of one RAID array")
+    array_kind: BackingKind | None = Field(default=None, description="of the arrays that a testbed stands for: raid6")
     nvme_write: Rate | None = Field(default=None, description="sequential write rate of one NVMe drive")
     nvme_read: Rate | None = Field(default=None, description="sequential read rate of one NVMe drive")
     disk_operations: float | None = Field(default=None, gt=0, description="random operations per second of one disk")
@@ -158,9 +163,6 @@ class Hardware(SpecModel):
     switch: Text | None = None
     notes: Text | None = None
 
-
-BackingKind = Literal["jbod", "raid6", "raid0", "raid10", "nvme"]
-"""What bricks lie on."""
 
 RAID6_DISKS = 4
 """Fewest disks of a RAID 6 array: two of them are parity."""

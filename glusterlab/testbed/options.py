@@ -227,7 +227,8 @@ class TestbedOptions:
         found = {"disk": Device(stated.disk_read, stated.disk_write, each, each)}
         if stated.array_read and stated.array_write:
             all_disks = each * stated.disks_per_server
-            found["array"] = Device(stated.array_read, stated.array_write, all_disks, all_disks / 2)
+            parity = 2 if self.array_kind == "raid6" else 1
+            found["array"] = Device(stated.array_read, stated.array_write, all_disks, all_disks / parity)
         if stated.nvme_read and stated.nvme_write:
             rates = {"read_bytes_per_s": stated.nvme_read, "write_bytes_per_s": stated.nvme_write}
             found["nvme"] = replace(HARDWARE["nvme"], **rates)
@@ -244,6 +245,12 @@ class TestbedOptions:
     def array_disks(self) -> int:
         """The disks of an array, and of a standard server."""
         return ARRAY_DISKS if (stated := self._stated) is None else stated.disks_per_server
+
+    @property
+    def array_kind(self) -> str:
+        """What an array is: the kind and the name of its backing."""
+        stated = self._stated
+        return "raid6" if stated is None or stated.array_kind is None else stated.array_kind
 
     @property
     def server_models(self) -> Mapping[str, Mapping[str, Any]]:

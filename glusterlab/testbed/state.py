@@ -103,8 +103,10 @@ class State:
             raise TestbedError(f"{what}: 'glusterlab testbed down' removes what is left") from error
 
 
-def _backings(disks: list[str], arrays: list[str], nvme: list[str], array_disks: int) -> dict[str, Any]:
+def _backings(options: TestbedOptions) -> dict[str, Any]:
     """A server with more disks than a standard one has two sets: the first disks stand for it, all for a dense one."""
+    points, array_disks, array = mount_points(options), options.array_disks, options.array_kind
+    disks, arrays, nvme = points["disk"], points["array"], points["nvme"]
 
     def backing(kind: str, bricks: list[str], disks_per_brick: int) -> dict[str, Any]:
         model = "standard" if len(bricks) * disks_per_brick <= array_disks else "dense"
@@ -114,11 +116,11 @@ def _backings(disks: list[str], arrays: list[str], nvme: list[str], array_disks:
     if disks:
         backings["jbod"] = backing("jbod", disks[:array_disks], 1)
     if arrays:
-        backings["raid6"] = backing("raid6", arrays[:1], array_disks)
+        backings[array] = backing(array, arrays[:1], array_disks)
     if len(disks) > array_disks:
         backings["jbod-dense"] = backing("jbod", disks, 1)
     if len(arrays) > 1:
-        backings["raid6-dense"] = backing("raid6", arrays, array_disks)
+        backings[f"{array}-dense"] = backing(array, arrays, array_disks)
     if nvme:
         # of whichever server: what it is beside its data disks
         backings["nvme"] = {"kind": "nvme", "bricks": nvme, "disks_per_brick": 1}
@@ -131,8 +133,7 @@ _AGEING = ("attribute-timeout", "entry-timeout")
 def cluster_specification(state: State) -> dict[str, Any]:
     """The testbed as the content of a cluster.yaml."""
     options = state.options
-    points = mount_points(options)
-    backings = _backings(points["disk"], points["array"], points["nvme"], options.array_disks)
+    backings = _backings(options)
     kinds = {kind: device for kind, device in options.devices.items() if kind != "nvme" or options.nvme}
     drives = {"nvme": f"{options.nvme} x {NVME_MODEL}"} if options.nvme else {}
     hosts = [{"name": host, "address": options.address(host), "interface": "eth0"} for host in options.host_names]

@@ -112,6 +112,11 @@ def test_a_testbed_stands_for_the_hardware_of_a_cluster_file(tmp_path: Path) -> 
     assert (cluster.server_models["standard"].model, cluster.server_models["dense"].disks) == ("R710", 12)
     limits = throttle.disk_limits(made.options.devices["array"], Model(20, operations=True))
     assert limits == {"rbps": 35_000_000, "wbps": 30_000_000, "riops": 42, "wiops": 21}
+    stripes = {"disks_per_server": 3, "array_kind": "raid0"}
+    striped = _state(tmp_path, disks=0, arrays=1, hardware=stated | arrays | stripes)
+    assert striped.options.devices["array"].write_operations_per_s == 3 * 140
+    backing = Cluster.model_validate(state.cluster_specification(striped)).backing("raid0")
+    assert (backing.kind, backing.disks_per_brick, backing.server_model) == ("raid0", 3, "standard")
     with pytest.raises(UsageError, match="states no array_read and array_write"):
         TestbedOptions(hardware=stated)
     with pytest.raises(UsageError, match="--hardware and --heads"):
