@@ -141,8 +141,10 @@ class Volume:
             "replicate": ("replica", str(layout.replica)),
             "disperse": ("disperse-data", str(layout.data), "redundancy", str(layout.redundancy)),
         }.get(layout.type, ())
-        # no force: gluster then refuses bricks on a root file system, and two bricks of a subvolume on one server
-        return ("volume", "create", self.name, *shape, "transport", "tcp", *self.brick_names[: layout.bricks])
+        # without force gluster refuses two bricks of a subvolume on one server; it would let bricks lie on a root file
+        # system, too, which gl_make_brick refuses
+        force = ("force",) if layout.bricks_per_server > 1 else ()
+        return ("volume", "create", self.name, *shape, "transport", "tcp", *self.brick_names[: layout.bricks], *force)
 
     def attach_words(self) -> tuple[str, ...]:
         """The command that attaches its hot tier, once it is started; none without one."""

@@ -112,6 +112,9 @@ class LayoutSpec(SpecModel):
     backing: Axis[Label] = Field(description="name of a backing of the cluster")
     options: dict[OptionName, Axis[OptionValue]] = Field(default={}, description="volume options; on and off are text")
     hot: HotSpec | None = Field(default=None, description="a hot tier before these bricks; not an axis")
+    bricks_per_server: Count = Field(
+        default=1, description="so many bricks of one subvolume may lie on one server, such as 2 for 8+4 on six servers"
+    )
 
     @model_validator(mode="after")
     def _geometry_fits(self) -> LayoutSpec:
@@ -386,7 +389,8 @@ def expand_layouts(campaign: Campaign) -> list[tuple[str, Layout]]:
             label = re.sub(r"[^A-Za-z0-9_-]+", "-", "-".join([spec.name, *varying])).strip("-")[:60].rstrip("-")
             numbers = parse_geometry(spec.type, geometry)
             hot = None if spec.hot is None else spec.hot.bricks
-            layout = Layout(name=label, type=spec.type, **numbers, backing=backing, options=options, hot=hot)
+            more: dict[str, Any] = {"hot": hot, "bricks_per_server": spec.bricks_per_server}
+            layout = Layout(name=label, type=spec.type, **numbers, backing=backing, options=options, **more)
             layouts.append((spec.name, layout))
     return layouts
 

@@ -27,6 +27,7 @@ _GEOMETRY = re.compile(r"^([1-9][0-9]{0,3})(?:x(?:([1-9][0-9]{0,2})|\(([1-9][0-9
 _EXAMPLES = {"distribute": "6", "replicate": "3x2", "disperse": "12x(4+2)", "other": "1"}
 
 
+_LAYOUT_LATER = (("hot", None), ("bricks_per_server", 1))
 _LATER: dict[str, Any] = {
     "runtime_s": None,
     "mounts": 1,
@@ -83,12 +84,14 @@ class Bricks(SpecModel):
 class Layout(Bricks):
     """How bricks become a volume; its name is no part of a cell's identity, and options are sorted by name.
 
-    Of a tiered volume the layout's own bricks are the cold tier, and `hot` the tier before them.
+    Of a tiered volume the layout's own bricks are the cold tier, and `hot` the tier before them. So many bricks of one
+    subvolume may lie on one server as `bricks_per_server` says: then it does not survive as many servers as bricks.
     """
 
     name: Label
     options: tuple[tuple[str, str], ...] = ()
     hot: Bricks | None = None
+    bricks_per_server: Count = 1
 
     @property
     def tiers(self) -> tuple[Bricks, ...]:
@@ -104,13 +107,14 @@ class Layout(Bricks):
     def words(self) -> str:
         """For people: ``replicate 3x2 on raid6 + hot 3x2 on nvme``."""
         hot = "" if self.hot is None else f" + hot {self.hot.geometry} on {self.hot.backing}"
-        return f"{self.type} {self.geometry} on {self.backing}{hot}"
+        several = f", {self.bricks_per_server} bricks of a set on a server" if self.bricks_per_server > 1 else ""
+        return f"{self.type} {self.geometry} on {self.backing}{several}{hot}"
 
     @model_serializer(mode="wrap")
     def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         found: dict[str, Any] = dump(self)
-        # a layout without a hot tier has the id that it had before there were any
-        return {key: value for key, value in found.items() if key != "hot" or value is not None}
+        # a layout without what came later has the id that it had before
+        return {key: value for key, value in found.items() if (key, value) not in _LAYOUT_LATER}
 
 
 def parse_geometry(layout_type: LayoutType, text: str) -> dict[str, int]:
@@ -269,8 +273,9 @@ def layout_problem(layout: Layout, cluster: Cluster) -> str | None:
         if tier.backing not in cluster.backings:
             return f"{cluster.name} has no backing {tier.backing!r}, it has {', '.join(cluster.backings)}"
         roots = len(cluster.backing(tier.backing).bricks)
-        if tier.subvolume_size > servers:
-            needed = tier.subvolume_size
+        several = layout.bricks_per_server
+        if tier.subvolume_size > servers * several:
+            needed = math.ceil(tier.subvolume_size / several)
             return f"a subvolume of {tier.geometry} needs {needed} distinct servers, {cluster.name} has {servers}"
         if tier.bricks > servers * roots:
             room = f"{servers} servers x {roots}"

@@ -182,6 +182,12 @@ def test_a_volume_is_named_by_all_that_it_is_made_of(cluster: Cluster) -> None:
     assert volume.create_words()[:7] == ("volume", "create", volume.name, "disperse-data", "4", "redundancy", "2")
     with pytest.raises(SpecError, match="needs"):
         Volume.of(layout(subvolumes=13), cluster)
+    wide = layout(subvolumes=6, data=8, redundancy=4)
+    with pytest.raises(SpecError, match="needs 12 distinct servers"):
+        Volume.of(wide, cluster)
+    forced = Volume.of(wide.model_copy(update={"bricks_per_server": 2}), cluster)
+    assert (forced.create_words()[-1], volume.create_words()[-1] == "force") == ("force", False)
+    assert {len({host.name for host, _ in forced.bricks[start : start + 12]}) for start in range(0, 72, 12)} == {6}
 
 
 def test_a_layout_is_set_up_once_and_others_step_aside(cluster: Cluster, fake: FakeTransport) -> None:
