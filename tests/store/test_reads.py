@@ -62,10 +62,10 @@ def test_what_says_nothing_or_contradicts_itself_is_refused(text: str) -> None:
 def test_unknown_tools_are_refused_with_the_known_ones(raw: Path) -> None:
     refuse_unknown(("fio", "iozone-local"))
     with pytest.raises(
-        UsageError, match=r"no tool gluster, iozon; there are dd, fio, fio-local, iozone, iozone-local, ip"
+        UsageError, match=r"no tool gluster, iozon; there are dd, file-loop, fio, fio-local, iozone, iozone-local, ip"
     ):
         refuse_unknown(("iozon", "iozone", "gluster"))
-    with pytest.raises(UsageError, match="no tool ior; there are dd, fio, fio-local, iozone"):
+    with pytest.raises(UsageError, match="no tool ior; there are dd, file-loop, fio, fio-local, iozone"):
         section_of(raw, "iozone, ior")
 
 

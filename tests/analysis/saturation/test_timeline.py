@@ -91,7 +91,7 @@ def test_without_a_clear_onset_the_most_bytes_tell() -> None:
     assert begin >= 30
     # a single worker that rested leaves the clients nearly idle; then it is a stretch, too, of whatever moved
     disks = Pool().disk("write_bytes_per_s", during(30, 40, DISK))
-    assert part(disks, 10.0, tool="dd") == pytest.approx((30.0, 40.0))
+    assert part(disks, 10.0, tool="file-loop") == pytest.approx((30.0, 40.0))
 
 
 def test_smallfile_ends_with_its_workers_and_its_directories_are_not_its_files() -> None:
@@ -101,7 +101,7 @@ def test_smallfile_ends_with_its_workers_and_its_directories_are_not_its_files()
 
 
 def test_a_record_weighs_as_much_as_the_time_that_it_covers() -> None:
-    rows = writes(elapsed=10.0, tool="dd")
+    rows = writes(elapsed=10.0, tool="file-loop")
     first, second = during(10, 20, 0.9 * LINK), during(30, 40, LINK)
     table = Pool().links("transmit", lambda since: first(since) + second(since), *CLIENTS).table(rows.iloc[0])
     # the hosts stalled, and one record of theirs tells of 6 s
