@@ -389,8 +389,8 @@ def expand_layouts(campaign: Campaign) -> list[tuple[str, Layout]]:
             label = re.sub(r"[^A-Za-z0-9_-]+", "-", "-".join([spec.name, *varying])).strip("-")[:60].rstrip("-")
             numbers = parse_geometry(spec.type, geometry)
             hot = None if spec.hot is None else spec.hot.bricks
-            more: dict[str, Any] = {"hot": hot, "bricks_per_server": spec.bricks_per_server}
-            layout = Layout(name=label, type=spec.type, **numbers, backing=backing, options=options, **more)
+            more: dict[str, Any] = {**numbers, "hot": hot, "bricks_per_server": spec.bricks_per_server}
+            layout = Layout(name=label, type=spec.type, backing=backing, options=options, **more)
             layouts.append((spec.name, layout))
     return layouts
 
