@@ -37,7 +37,7 @@ _COMPARED_FACTS = (
 )
 _SERVING = ("nfs-ganesha", "samba", "nfs-utils", "cifs-utils")
 _MEMORY_TOLERANCE = 0.01
-_OF_A_MACHINE = frozenset({"kernel", "cpus", "memory_bytes"})
+_OF_A_MACHINE = frozenset({"kernel", "cpu_model", "cpus", "memory_bytes"})
 
 _SHOWN = 5
 
@@ -183,7 +183,7 @@ def _changes(
     def known_late(facts: Mapping[str, Any]) -> dict[str, Any]:
         """What a campaign may have been begun without: it was not read then, or came later."""
         serving = {name: facts.get("tools", {}).get(name) for name in (_SERVING if served else ())}
-        return {**{key: facts.get(key) for key in ("gluster_digest", "existing")}, **serving}
+        return {**{key: facts.get(key) for key in ("cpu_model", "gluster_digest", "existing")}, **serving}
 
     for name, facts in sorted(new["hosts"].items()):
         known = old.get("hosts", {}).get(name, {})
