@@ -44,6 +44,7 @@ COMMANDS = {  # the module of each command, in the order in which a person comes
     "parse": "reproduce",
     "tables": "reproduce",
     "reproduce": "reproduce",
+    "site": "site",
     "trace": "reproduce",
     "claims": "claims",
     "compare": "compare",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from glusterlab.cli.console import bar, count_of, picked, show, talk
+from glusterlab.cli.console import bar, count_of, show, talk
 from glusterlab.cli.options import JSON, RAWS, VERIFY, commands, option
 from glusterlab.errors import UsageError
 from glusterlab.units import short_number
@@ -186,7 +186,7 @@ def _show_claims(
             name: {row.pop("of").replace(" ", "_"): row for row in rows.drop(columns="class").to_dict("records")}
             for name, rows in counts.groupby("class", sort=False)
         },
-        "claims": [_as_json(judgement, others.get(judgement.claim.id, ())) for judgement in listed],
+        "claims": [card.claim_data(judgement, others.get(judgement.claim.id, ())) for judgement in listed],
     }
     show(rows, as_json, data, right=("n", "n to decide"), fold="published")
     if as_json:
@@ -207,7 +207,7 @@ def _show_claim(
     source: Mapping[str, str], stated: Claims, judged: Sequence[Judgement], wanted: str, *, as_json: bool
 ) -> None:
     """One claim: what it says, how it is read, the cells and samples behind its verdict, and what contradicts it."""
-    from glusterlab.analysis.claims.scorecard import contradictions_of, published_text
+    from glusterlab.analysis.claims.scorecard import claim_data, contradictions_of, published_text
     from glusterlab.analysis.select import VIEWS
 
     judgement = next(each for each in judged if each.claim.id == wanted)
@@ -235,7 +235,7 @@ def _show_claim(
     for other in others:
         lines.append(f"\ncontradicts {other} ({verdicts[other]}): {stated.by_id(other).paraphrase}")
         lines.append(f"  {sentences[frozenset((wanted, other))]}")
-    show((), as_json, {**source, "claim": _as_json(judgement, others)}, lines=lines)
+    show((), as_json, {**source, "claim": claim_data(judgement, others)}, lines=lines)
 
 
 def _measured(judgement: Judgement) -> str:
@@ -281,41 +281,3 @@ def _comparison_lines(comparison: Comparison, unit: str) -> Iterator[str]:
         }
         yield f"  {'×' if side.above else '÷'} {side.cell_id}, samples {side.samples.replace(';', ' ')}"
         yield f"    {', '.join(text for text, matters in facts.items() if matters)}"
-
-
-def _as_json(judgement: Judgement, contradicts: Sequence[str]) -> dict[str, Any]:
-    from glusterlab.analysis.claims.scorecard import published_text
-
-    claim = judgement.claim
-    return {
-        **claim.model_dump(mode="json", exclude_none=True, exclude={"contradicts"}),
-        "class": judgement.claim_class,
-        "published_text": published_text(claim),
-        "allowed": None if judgement.band is None else picked(judgement.band, "low", "high"),
-        "measured": _estimate_json(judgement.measured),
-        **picked(judgement, "level", "verdict", "why", "repeats", "evidence"),
-        "over_the_whole_time": judgement.other
-        and {"measured": _estimate_json(judgement.other.measured), **picked(judgement.other, "verdict", "why")},
-        "comparisons": [
-            {
-                **picked(comparison, "label", "notes"),
-                "missing": comparison.missing or None,
-                "ratio": _estimate_json(comparison.estimate),
-                "cells": [
-                    {
-                        **picked(side, "campaign", "workers", "scale", "length", "files_per_worker", "unit", "values"),
-                        "cell_id": side.cell_id.removeprefix(f"{side.campaign}/"),
-                        "divides": not side.above,
-                        "samples": [int(number) for number in side.samples.split(";")],
-                    }
-                    for side in comparison.sides
-                ],
-            }
-            for comparison in judgement.comparisons
-        ],
-        "contradicts": contradicts,
-    }
-
-
-def _estimate_json(estimate: Estimate) -> dict[str, Any] | None:
-    return None if math.isnan(estimate.centre) else picked(estimate, "low", "high", "n", value="centre")

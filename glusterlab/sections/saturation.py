@@ -11,7 +11,7 @@ import pandas as pd
 
 from glusterlab.analysis.claims.telemetry import Evidence
 from glusterlab.analysis.saturation.drilldown import inspect_sample
-from glusterlab.analysis.saturation.resources import Capacity, Operations, capacities, with_operations
+from glusterlab.analysis.saturation.resources import Capacity, Limits, Operations, capacities, with_operations
 from glusterlab.analysis.saturation.studies import Chosen, Measured, choose_studies, measure, studies_of
 from glusterlab.analysis.saturation.summary import binding_by_cell
 from glusterlab.analysis.saturation.thresholds import Thresholds, parse_thresholds
@@ -57,9 +57,7 @@ def study_saturation(
     if chosen:
         rows = pd.concat([one.rows for one in chosen], ignore_index=True)
     every, inspected = inspect_sample(section.samples, rows, sample)
-    operations = operations_by_cell(section.raw, every)
-    limits = with_operations(section.limits(every), every, section.cluster, operations)
-    capacity = capacities(every, section.cluster, limits, memory_by_host(section.raw), operations)
+    limits, capacity = limits_of(section, every), capacity_of(section, every)
     telemetry = section.telemetry_of(every)
     found = judge(telemetry, every, capacity, levels)
     measured = {
@@ -88,6 +86,18 @@ def study_saturation(
         testbed=testbed,
         called=section.study.called,
     )
+
+
+def limits_of(section: Section, samples: pd.DataFrame) -> Mapping[str, Limits]:
+    """What the hardware under each cell can do, with the operations of a scale model that limits them."""
+    operations = operations_by_cell(section.raw, samples)
+    return with_operations(section.limits(samples), samples, section.cluster, operations)
+
+
+def capacity_of(section: Section, samples: pd.DataFrame) -> Mapping[str, Capacity]:
+    """What each host of a cell can do, of every subsystem that is judged."""
+    operations, limits = operations_by_cell(section.raw, samples), limits_of(section, samples)
+    return capacities(samples, section.cluster, limits, memory_by_host(section.raw), operations)
 
 
 def memory_by_host(raw: Path) -> dict[str, float]:

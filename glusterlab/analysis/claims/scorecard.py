@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
 from glusterlab.analysis.claims.judge import CLASSES, EVIDENCE, Judgement
 from glusterlab.analysis.claims.verdicts import VERDICTS, Band, band_of
 from glusterlab.spec.claims import Claim, Claims
-from glusterlab.stats import LEVEL
+from glusterlab.stats import LEVEL, Estimate
 from glusterlab.units import short_number
 
 
@@ -146,3 +147,46 @@ def headline(table: pd.DataFrame) -> str:
     claims, ratios = rows[rows["class"] == "evidence"].to_dict("records")
     told = [f"{claims[name]} {name} ({ratios[name]})" for name in VERDICTS if claims[name]]
     return f"Of {claims['all']} claims that a campaign can tell (independent measured ratios): {', '.join(told)}."
+
+
+def claim_data(judgement: Judgement, contradicts: Sequence[str]) -> dict[str, Any]:
+    """A judged claim as JSON data: what is stated, measured and decided, and each comparison with its cells."""
+    claim, band, other = judgement.claim, judgement.band, judgement.other
+    return {
+        **claim.model_dump(mode="json", exclude_none=True, exclude={"contradicts"}),
+        "class": judgement.claim_class,
+        "published_text": published_text(claim),
+        "allowed": None if band is None else {"low": band.low, "high": band.high},
+        "measured": _estimate_data(judgement.measured),
+        **{name: getattr(judgement, name) for name in ("level", "verdict", "why", "repeats", "evidence")},
+        "over_the_whole_time": other
+        and {"measured": _estimate_data(other.measured), "verdict": other.verdict, "why": other.why},
+        "comparisons": [
+            {
+                "label": comparison.label,
+                "notes": comparison.notes,
+                "missing": comparison.missing or None,
+                "ratio": _estimate_data(comparison.estimate),
+                "cells": [
+                    {
+                        **{name: getattr(side, name) for name in _OF_A_SIDE},
+                        "cell_id": side.cell_id.removeprefix(f"{side.campaign}/"),
+                        "divides": not side.above,
+                        "samples": [int(number) for number in side.samples.split(";")],
+                    }
+                    for side in comparison.sides
+                ],
+            }
+            for comparison in judgement.comparisons
+        ],
+        "contradicts": contradicts,
+    }
+
+
+_OF_A_SIDE = ("campaign", "workers", "scale", "length", "files_per_worker", "unit", "values")
+
+
+def _estimate_data(estimate: Estimate) -> dict[str, Any] | None:
+    if math.isnan(estimate.centre):
+        return None
+    return {"low": estimate.low, "high": estimate.high, "n": estimate.n, "value": estimate.centre}

@@ -1,0 +1,54 @@
+"""site: the report over all campaigns, to be explored in a browser."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+
+from glusterlab.cli.console import show, talk
+from glusterlab.cli.options import JSON, VERIFY, argument, commands, complete_raw, flag, option, path_option
+
+app, command = commands()
+
+
+@command(
+    "glusterlab site",
+    "glusterlab site raw/reference --output /tmp/report",
+    "glusterlab site --raw-url https://storage.example.org/raw",
+    more="Open index.html of the folder in a browser, or put the folder on any web server: it asks for nothing else.",
+)
+def site(
+    raw: list[Path] | None = argument(
+        "[RAW]...",
+        "Folders of campaigns; default: all below raw/ that are no baselines.",
+        default=None,
+        autocompletion=complete_raw,
+    ),
+    output: Path | None = path_option("DIR", "Folder for the report; default: figures/site."),
+    raw_url: str = option("URL", "Where pages find raw files; default: raw/ from the report.", default=""),
+    force: bool = flag("--force", "Make also what did not change."),
+    verify: bool = VERIFY,  # noqa: ARG001  its callback does it
+    json: bool = JSON,
+) -> None:
+    """Make the report that people explore: findings, every cell and claim, with the way to the raw files."""
+    from glusterlab.reproduce.reproduce import choose_campaigns
+    from glusterlab.site.build import build
+
+    here = Path.cwd()
+    project = next((folder for folder in (here, *here.parents) if (folder / "notebooks").is_dir()), here)
+    built = build(
+        choose_campaigns(raw or (), project),
+        project=project,
+        folder=output or project / "figures" / "site",
+        raw_url=raw_url,
+        force=force,
+        progress=lambda name, what: talk(f"{what:10} {name}" if ":" not in what else f"{name} {what}"),
+    )
+    megabytes = built.bytes / 1e6
+    if not json:
+        talk(f"{built.pages} pages, {megabytes:.1f} MB, {len(built.made)} campaigns made, {len(built.failed)} failed")
+    data = {**asdict(built), "folder": str(built.folder), "exit_code": built.exit_code}
+    show([], json, data, lines=[str(built.folder / "index.html")])
+    raise typer.Exit(built.exit_code)

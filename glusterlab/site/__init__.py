@@ -1,0 +1,1 @@
+"""The report over all campaigns: pages that people explore, opened from a folder or a web server, without a request."""

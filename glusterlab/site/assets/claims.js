@@ -1,0 +1,75 @@
+"use strict";
+// What a study states against what a campaign measured, each with the comparisons behind its verdict.
+(async () => {
+  const { load, el, number, table, rows, state, address, select, verdict, interval } = glusterlab;
+  const site = await load("site"), words = state.read();
+  const judged = site.campaigns.filter((each) => each.totals).sort((one, other) => other.cells - one.cells);
+  const place = document.getElementById("claims");
+  if (!judged.length) { place.append("No campaign of this report is of a study with claims."); return; }
+  const chosen = { campaign: words.get("campaign") || judged[0].name, chapter: words.get("chapter") || "", kind: words.get("class") || "", verdict: words.get("verdict") || "", claim: words.get("claim") || "" };
+  if (!judged.some((each) => each.name === chosen.campaign)) chosen.campaign = judged[0].name;
+
+  function estimate(of, unit) {
+    if (!of) return "";
+    return `${number(of.value)}${unit ? ` ${unit}` : ""}${of.low === null ? "" : ` (${number(of.low)} to ${number(of.high)})`}${of.n ? `, n = ${of.n}` : ""}`;
+  }
+
+  function comparison(each, unit) {
+    if (each.missing) return el("li", {}, `${each.label}: not measured, ${each.missing}`);
+    const list = el("ul", {}, ...each.cells.map((cell) => el("li", {}, `${cell.divides ? "divided by" : "of"} `,
+      el("a", { href: address("cell", { campaign: cell.campaign || chosen.campaign, cell: cell.cell_id }) }, cell.cell_id),
+      ` ${cell.values.map(number).join(", ")} ${cell.unit}${cell.scale === 1 ? "" : `, times ${number(cell.scale)}`}`)));
+    return el("li", {}, `${each.label}: ${estimate(each.ratio, unit)}${each.notes.length ? `; ${each.notes.join("; ")}` : ""}`, list);
+  }
+
+  function claim(of) {
+    const told = of.stated, ratio = of.ratio !== undefined && of.ratio !== null;
+    const box = el("details", { class: "claim", id: of.id, open: chosen.claim === of.id },
+      el("summary", {}, verdict(of.verdict), ` ${told.paraphrase}`, el("br"), el("span", { class: "soft" }, `The study: ${told.published || told.words}${of.measured ? `. Measured: ${estimate(of.measured, told.unit)}` : ""}`)));
+    const fill = () => {
+      if (box.childElementCount > 1) return;
+      if (ratio) {
+        const graph = el("div", { class: "interval" });
+        graph.append(interval({ ratio: of.ratio, low: of.ratio_low ?? null, high: of.ratio_high ?? null, bandLow: of.band_low ?? null, bandHigh: of.band_high ?? null }));
+        box.append(graph);
+      }
+      box.append(el("p", {}, `${of.verdict}: ${of.why}.`));
+      const line = (text) => box.append(el("p", { class: "soft" }, text));
+      if (of.repeats) line(`What would decide it: ${of.repeats} samples on each side.`);
+      if (of.over_the_whole_time) line(`Over the whole time: ${estimate(of.over_the_whole_time.measured, told.unit)}, ${of.over_the_whole_time.verdict}.`);
+      line(`${told.section}${told.figure.length ? ` (${told.figure.join(", ")})` : ""}. Read as: ${told.reading || "it is written"}. In its words: ${told.words}. ${of.class}, ${of.id}.`);
+      for (const other of told.contradicts) box.append(el("p", { class: "soft" }, "It does not fit ", el("a", { href: address("claims", { campaign: chosen.campaign, claim: other }) }, other), "."));
+      if (of.comparisons) box.append(el("ul", {}, ...of.comparisons.map((each) => comparison(each, told.kind === "value" ? "of the published number" : ""))));
+    };
+    box.addEventListener("toggle", fill);
+    if (box.open) fill();
+    return box;
+  }
+
+  async function show() {
+    const campaign = judged.find((each) => each.name === chosen.campaign);
+    const data = await load(`claims/${campaign.name}`), study = await load(`study-${campaign.study}`);
+    const stated = new Map(study.claims.map((each) => [each.id, each]));
+    const all = data.claims.map((each) => ({ ...each, stated: stated.get(each.id) }));
+    const only = all.filter((each) => (!chosen.chapter || each.stated.chapter === chosen.chapter) && (!chosen.kind || each.class === chosen.kind) && (!chosen.verdict || each.verdict === chosen.verdict));
+    state.write({ campaign: chosen.campaign, chapter: chosen.chapter, class: chosen.kind, verdict: chosen.verdict, claim: chosen.claim });
+    const set = (key) => (value) => { chosen[key] = value; chosen.claim = ""; show(); };
+    const values = (get) => [["", "all"], ...[...new Set(all.map(get))].map((value) => [value, value])];
+    document.getElementById("choice").replaceChildren(
+      select("Campaign", judged.map((each) => [each.name, each.title]), chosen.campaign, set("campaign")),
+      select("Chapter", values((each) => each.stated.chapter), chosen.chapter, set("chapter")),
+      select("Class", values((each) => each.class), chosen.kind, set("kind")),
+      select("Verdict", [["", "all"], ...site.verdicts.map((each) => [each, each])], chosen.verdict, set("verdict")));
+    document.getElementById("headline").textContent = campaign.headline;
+    const totals = rows(campaign.totals), columns = campaign.totals.columns;
+    document.getElementById("totals").replaceChildren(el("details", {}, el("summary", {}, "Claims and independent ratios by class"),
+      table(columns.map((name, n) => ({ name, right: n > 1, value: (row) => row[name] })), totals, "Claims by class and verdict")));
+    document.getElementById("note").textContent = `${only.length} of ${all.length} claims`;
+    place.replaceChildren(...only.map(claim));
+    document.documentElement.dataset.drawn = String(only.length);
+    if (chosen.claim) document.getElementById(chosen.claim)?.scrollIntoView({ block: "center" });
+  }
+
+  addEventListener("hashchange", () => location.reload());
+  await show();
+})();

@@ -1,0 +1,49 @@
+"use strict";
+// Two campaigns cell by cell: ratios with their intervals, computed by the library when the report was made.
+(async () => {
+  const { load, rows, el, number, table, state, address, select, chart, cellTitle } = glusterlab;
+  const [site, pairs] = [await load("site"), await load("pairs")];
+  const form = document.getElementById("choice"), place = document.getElementById("chart");
+  if (!pairs.length) { place.append(el("p", { class: "note" }, "No two campaigns of this report have a cell in common.")); return; }
+  const words = state.read();
+  let at = Math.max(0, pairs.findIndex((pair) => pair.one === words.get("one") && pair.other === words.get("other")));
+
+  function facts(pair) {
+    const sides = [pair.one, pair.other].map((name) => site.campaigns.find((each) => each.name === name));
+    const lines = [["GlusterFS", "release"], ["Study", "study"], ["Measured", "first"], ["Place", "place"], ["Cells", "cells"], ["Manifest", "digest"]];
+    return table([{ name: "", value: (line) => line[0] }, ...sides.map((side) => ({ name: side.title, value: (line) => String(side[line[1]]) }))],
+      [...lines, ["Scales", "scales"]].filter((line) => String(sides[0][line[1]]) !== String(sides[1][line[1]])), "What else differs");
+  }
+
+  async function show() {
+    const pair = pairs[at];
+    state.write({ one: pair.one, other: pair.other });
+    const cells = new Map(rows(await load(`cells/${pair.one}`)).map((cell) => [cell.id, cell]));
+    const found = rows(pair).map((row) => ({ ...row, cell: cells.get(row.cell), unit: site.quantities.find((of) => of.key === row.quantity) }))
+      .sort((one, other) => one.cell.operation.localeCompare(other.cell.operation) || other.ratio - one.ratio);
+    form.replaceChildren(select("Campaigns", pairs.map((each, n) => [String(n), `${each.other} over ${each.one} (${each.rows.length})`]), String(at), (value) => { at = Number(value); show(); }));
+    document.getElementById("what").textContent = `${pair.other} over ${pair.one}: ratios of the same cells`;
+    document.getElementById("note").textContent = "A bar that does not cross 1 differs by more than samples scatter; of twenty cells that are the same one does so by chance.";
+    const values = found.map((row, n) => ({ ...row, at: n, label: `${cellTitle(row.cell)}${row.unit.rate ? "" : `, ${row.unit.label}`}`, cell: undefined, unit: undefined, values: undefined }));
+    const y = { field: "label", type: "nominal", title: null, sort: values.map((row) => row.label), axis: { labelLimit: place.clientWidth < 600 ? 130 : 360 } };
+    const ends = found.flatMap((row) => [row.low ?? row.ratio, row.high ?? row.ratio]);
+    const domain = [Math.max(0.1, Math.min(0.8, ...ends)), Math.min(10, Math.max(1.25, ...ends))];
+    const x = (field) => ({ field, type: "quantitative", title: `${pair.other} / ${pair.one}`, scale: { type: "log", domain, clamp: true, nice: false } });
+    const spec = { data: { values }, width: Math.max(place.clientWidth - (place.clientWidth < 600 ? 180 : 420), 120), height: { step: 20 }, layer: [
+      { data: { values: [{ one: 1 }] }, mark: { type: "rule", stroke: "#666" }, encoding: { x: { field: "one", type: "quantitative" } } },
+      { transform: [{ filter: { field: "low", valid: true } }], mark: { type: "rule", strokeWidth: 2 }, encoding: { y, x: x("low"), x2: { field: "high" } } },
+      { mark: { type: "point", filled: true, opacity: 1, cursor: "pointer" }, encoding: { y, x: x("ratio"), color: { value: "#1f4e89" }, size: { condition: { test: "datum.at === picked", value: 220 }, value: 70 } } },
+    ] };
+    const text = (row) => `${number(row.ratio)}${row.low === null ? " (insufficient n)" : ` (${number(row.low)} to ${number(row.high)})`}`;
+    const points = found.map((row) => ({ words: `${cellTitle(row.cell)}\n${row.unit.label}: ${text(row)}, n = ${row.n}`, link: address("cell", { campaign: pair.other, cell: row.cell.id }) }));
+    document.getElementById("numbers").replaceChildren(el("details", {}, el("summary", {}, `Numbers: ${found.length} rows`), table([
+      { name: "Cell", value: (row) => cellTitle(row.cell), link: (row) => address("cell", { campaign: pair.one, cell: row.cell.id }) },
+      { name: "Quantity", value: (row) => row.unit.label }, { name: "Ratio", value: (row) => row.ratio, right: true },
+      { name: "low", value: (row) => row.low, right: true }, { name: "high", value: (row) => row.high, right: true }, { name: "n", value: (row) => row.n, right: true },
+    ], found, "Ratios")), el("h2", {}, "What else differs"), facts(pair));
+    await chart.draw(place, spec, { label: document.getElementById("what").textContent, points });
+    document.documentElement.dataset.drawn = String(found.length);
+  }
+
+  await show();
+})();

@@ -1,0 +1,304 @@
+"""The report as files: data and pages of each campaign, made when they changed, and the pages that hold all together.
+
+A campaign's files appear at once, when all of them are made; a build that is stopped leaves the report as it was.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import jinja2
+from filelock import FileLock, Timeout
+
+from glusterlab import __version__, parallel
+from glusterlab.analysis.claims.verdicts import VERDICTS
+from glusterlab.errors import GlusterlabError, UsageError
+from glusterlab.figures.gallery import Chapter
+from glusterlab.reasons import MEANINGS
+from glusterlab.site.data import QUANTITIES, Report, pairs, plain
+from glusterlab.site.notebooks import section_body
+from glusterlab.spec.models import model_limits
+from glusterlab.spec.yaml import load_yaml
+from glusterlab.store.digests import RawDigests, environment_parts, file_digest, key
+from glusterlab.store.files import write_atomically
+from glusterlab.tables.schema import SCHEMAS
+
+STATE = ".site.json"
+_LOCK = ".site.lock"
+_HERE = Path(__file__).parent
+_SCHEMA_VERSION = 1
+_OF_A_CAMPAIGN = ("data", "files", "sections")  # folders that have one for each campaign
+
+PAGES = {
+    "index": "Findings",
+    "explore": "Explore",
+    "compare": "Compare",
+    "claims": "Claims",
+    "sections": "Sections",
+    "studies": "Studies",
+    "methods": "Methods and limits",
+    "glossary": "Glossary",
+    "cell": "Cell",
+}
+"""The pages by name, in the order of the menu; a cell's is reached from others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a build did: campaigns made and unchanged, why others failed, pages and bytes of the whole report."""
+
+    folder: Path
+    made: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    failed: Mapping[str, str]
+    pages: int
+    bytes: int
+
+    @property
+    def exit_code(self) -> int:
+        return 1 if self.failed else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    raw: Path
+    figures: Path
+    folder: Path
+
+
+def build(
+    raws: Sequence[Path],
+    *,
+    project: Path,
+    folder: Path,
+    raw_url: str = "",
+    force: bool = False,
+    progress: Callable[[str, str], None] = lambda *_: None,
+) -> Built:
+    """Write the report over campaigns into a folder; only what changed since the last time.
+
+    `raw_url` is where pages find raw files, by default the folder ``raw`` from the report. `progress` is told a
+    campaign and what became of it. Raises UsageError where the folder holds something else, is in use, or a URL is
+    none. A campaign that cannot be shown is in ``failed``, and keeps the pages that it had.
+    """
+    folder = folder.absolute()
+    if raw_url and urlsplit(raw_url).scheme not in ("http", "https"):
+        raise UsageError(f"expected an address that begins with https:// for raw files, found {raw_url!r}")
+    _refuse_foreign(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / _LOCK, timeout=0):
+            return _build(raws, project, folder, raw_url, force, progress)
+    except Timeout:
+        raise UsageError(f"{folder}: another process makes the report there; wait for it, then run again") from None
+
+
+def _refuse_foreign(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: expected a folder for the report, found a file; name another by --output")
+    names = {path.name for path in folder.iterdir()} - {_LOCK} if folder.is_dir() else set()
+    if names and STATE not in names:
+        expected = "expected a folder that `glusterlab site` made, or an empty one"
+        raise UsageError(f"{folder}: {expected}, found {min(names)}; name another folder by --output")
+
+
+def _build(
+    raws: Sequence[Path],
+    project: Path,
+    folder: Path,
+    raw_url: str,
+    force: bool,
+    progress: Callable[[str, str], None],
+) -> Built:
+    known = _read_state(folder)
+    keys, stale, failed = {}, [], {}
+    environment = environment_parts(project)
+    for raw in raws:
+        figures = project / "figures" / raw.name
+        state = figures / ".reproduce.json"
+        try:
+            if not state.is_file():
+                raise GlusterlabError(f"{figures} has no figures that reproduce made: `glusterlab reproduce {raw}`")
+            parts = {**environment, "raw": RawDigests(raw).whole, "figures": file_digest(state)}
+        except GlusterlabError as error:
+            failed[raw.name] = str(error)
+            continue
+        keys[raw.name] = key(parts)
+        if force or known.get(raw.name, {}).get("key") != keys[raw.name]:
+            stale.append(_Job(raw, figures, folder))
+            progress(raw.name, "started")
+        else:
+            progress(raw.name, "unchanged")
+    # what lies there of campaigns that are gone goes
+    campaigns = {raw.name: known[raw.name] for raw in raws if raw.name in known}
+    for (name, entry, why), _ in parallel.run(stale, _make, processes=min(len(stale), os.cpu_count() or 1)):
+        if why:
+            failed[name] = why
+        else:
+            campaigns[name] = entry | {"key": keys[name]}
+        progress(name, f"failed: {why}" if why else "made")
+    campaigns = {raw.name: campaigns[raw.name] for raw in raws if raw.name in campaigns}
+    for place in _OF_A_CAMPAIGN:
+        for path in (folder / place).glob("*/"):
+            if path.name not in campaigns:
+                shutil.rmtree(path)
+    _write_pages(campaigns, folder, raw_url or os.path.relpath(project / "raw", folder))
+    write_atomically(folder / STATE, json.dumps({"schema_version": _SCHEMA_VERSION, "campaigns": campaigns}))
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    made = tuple(job.raw.name for job in stale if job.raw.name not in failed)
+    return Built(
+        folder=folder,
+        made=made,
+        unchanged=tuple(name for name in campaigns if name not in made and name not in failed),
+        failed=failed,
+        pages=sum(path.suffix == ".html" for path in files),
+        bytes=sum(path.stat().st_size for path in files),
+    )
+
+
+def _read_state(folder: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        data = json.loads((folder / STATE).read_bytes())
+        if data["schema_version"] == _SCHEMA_VERSION:
+            return dict(data["campaigns"])
+    return {}
+
+
+def script(name: str, data: Any) -> str:
+    """A file of data as pages load it: they cannot read other files where they were opened from a folder.
+
+    >>> script("site", {"a": "</script>", "b": float("nan")})
+    'glusterlab.put("site",{"a":"\\\\u003c/script>","b":null});\\n'
+    """
+    text = json.dumps(plain(data), separators=(",", ":"), allow_nan=False)
+    return f"glusterlab.put({json.dumps(name)},{text});\n".replace("<", "\\u003c")
+
+
+def _make(job: _Job) -> tuple[tuple[str, dict[str, Any], str], Sequence[_Job]]:
+    """Make the files of one campaign: its name and what the pages of all need of it, or why that failed."""
+    name, partial = job.raw.name, job.folder / f".{job.raw.name}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        report = Report.open(job.raw, job.figures)
+        _write_data(report, partial / "data")
+        _write_files(report, partial / "files")
+        bodies = _sections(report)
+        for place in ("data", "files"):
+            (job.folder / place).mkdir(exist_ok=True)
+            shutil.rmtree(job.folder / place / name, ignore_errors=True)
+            (partial / place).rename(job.folder / place / name)
+        entry = {
+            "entry": plain(report.entry()),
+            "study": plain(report.study_data()),
+            "looks": report.looks(),
+            "quantities": list(report.summaries()),
+            "prices": plain(report.costs()),
+            "rates": plain(report.rates()),
+            "sections": bodies,
+        }
+    except (GlusterlabError, OSError) as error:
+        return (name, {}, str(error)), ()
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return (name, entry, ""), ()
+
+
+def _write_data(report: Report, folder: Path) -> None:
+    (folder / "cell").mkdir(parents=True)
+    for kind in ("cells", "claims", "search"):
+        data = report.search() if kind == "search" else getattr(report, f"{kind}_data")()
+        (folder / f"{kind}.js").write_text(script(f"{kind}/{report.name}", data), encoding="utf-8")
+    for cell, data in report.each_cell():
+        path = folder / "cell" / f"{cell}.js"
+        path.write_text(script(f"cell/{report.name}/{cell}", data), encoding="utf-8")
+
+
+def _write_files(report: Report, folder: Path) -> None:
+    """Pictures and numbers of the figures, beside the pages, so that the report can be taken elsewhere whole."""
+    folder.mkdir(parents=True)
+    for chapter in report.chapters:
+        for figure in chapter.figures:
+            for file in figure.files:
+                shutil.copyfile(report.figures / file, folder / file)
+
+
+def _sections(report: Report) -> list[dict[str, Any]]:
+    found = []
+    for chapter in report.chapters:
+        notebook = report.figures / "notebooks" / f"{chapter.name}.ipynb"
+        if not chapter.name or not notebook.is_file():
+            continue
+        figures = {figure.name: figure for figure in chapter.figures}
+        body = section_body(notebook, figures, f"../../files/{quote(report.name)}")
+        found.append({"name": chapter.name, "title": chapter.title, "body": body, "missing": _missing(chapter)})
+    return found
+
+
+def _missing(chapter: Chapter) -> list[dict[str, str]]:
+    return [{"label": entry.label, "title": entry.title, "reason": entry.reason} for entry in chapter.missing]
+
+
+def _write_pages(campaigns: Mapping[str, Mapping[str, Any]], folder: Path, raw: str) -> None:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["url"] = quote
+    entries = [each["entry"] for each in campaigns.values()]
+    studies = {each["entry"]["study"]: each["study"] for each in campaigns.values()}
+    found = {quantity for each in campaigns.values() for quantity in each["quantities"]}
+    site = {
+        "version": __version__,
+        "raw": raw,
+        "campaigns": entries,
+        "verdicts": VERDICTS,
+        "quantities": [
+            {"key": name, "label": label, "unit": unit, "factor": factor, "rate": rate}
+            for name, (label, unit, factor, rate) in QUANTITIES.items()
+            if name in found
+        ],
+        "looks": {series: look for each in campaigns.values() for series, look in each["looks"].items()},
+        "prices": next((each["prices"] for each in campaigns.values() if each["prices"]), None),
+    }
+    shared: dict[str, Any] = {"menu": PAGES, "site": site, "studies": studies, "version": __version__}
+    _put(folder / "data" / "site.js", script("site", site))
+    _put(folder / "data" / "pairs.js", script("pairs", pairs({name: each["rates"] for name, each in campaigns.items()})))
+    for study, data in studies.items():
+        _put(folder / "data" / f"study-{study}.js", script(f"study-{study}", data))
+    terms, _ = load_yaml(_HERE / "glossary.yaml")
+    columns = {name: meaning for name, (_, meaning) in SCHEMAS["samples"].items()}
+    own = {
+        "methods": {"limits": model_limits()},
+        "glossary": {"terms": terms["terms"], "reasons": MEANINGS, "columns": columns},
+        "sections": {"campaigns": campaigns},
+    }
+    for name, title in PAGES.items():
+        page = environment.get_template(f"{name}.html.j2")
+        _put(folder / f"{name}.html", page.render(page=name, title=title, root="", **shared, **own.get(name, {})))
+    page = environment.get_template("section.html.j2")
+    for campaign, each in campaigns.items():
+        for section in each["sections"]:
+            text = page.render(
+                page="sections", title=section["title"], root="../../", campaign=each["entry"], section=section, **shared
+            )
+            _put(folder / "sections" / campaign / f"{section['name']}.html", text)
+    for path in (_HERE / "assets").rglob("*"):
+        if path.is_file():
+            _put(folder / "assets" / path.relative_to(_HERE / "assets"), path.read_bytes())
+
+
+def _put(path: Path, data: str | bytes) -> None:
+    """Write a file unless it is there with these bytes."""
+    content = data.encode() if isinstance(data, str) else data
+    if not path.is_file() or path.read_bytes() != content:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content, durable=False)

@@ -1,0 +1,419 @@
+"""What the report's pages load of a campaign: cells, claims, figures, and each cell with its telemetry, as JSON data.
+
+Means, intervals, groups and verdicts are the library's own. The pages multiply and divide them by what is exact (scale,
+disks, servers, a price), sort and filter; they compute no statistics.
+"""
+
+import csv
+import io
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+
+from glusterlab.analysis.claims.judge import EVIDENCE, Judgement, judge_both_views
+from glusterlab.analysis.claims.scorecard import (
+    claim_data,
+    contradictions_of,
+    headline,
+    published_text,
+    scorecard,
+    totals,
+)
+from glusterlab.analysis.claims.telemetry import telemetry_verdicts
+from glusterlab.analysis.saturation import verdict
+from glusterlab.analysis.saturation.drilldown import drill_down
+from glusterlab.analysis.saturation.thresholds import USUAL
+from glusterlab.analysis.select import DIRECTIONS, split_values, summarise, valid_samples, with_series
+from glusterlab.figures.gallery import Chapter, Figure, NotMeasured, chapters, collect, label_in_words
+from glusterlab.figures.names import output_files
+from glusterlab.plots.style import DIGEST_LENGTH, row_style
+from glusterlab.sections.saturation import capacity_of, study_saturation
+from glusterlab.sections.section import Section, open_section
+from glusterlab.spec.prices import PriceList, load_prices
+from glusterlab.stats import ratio_interval
+from glusterlab.store.campaign import RawStore
+from glusterlab.store.sample import Sample
+from glusterlab.tables.build import load
+from glusterlab.units import format_size, short_number
+
+QUANTITIES: Mapping[str, tuple[str, str, float, bool]] = {
+    "throughput_bytes_per_s": ("Throughput", "MB/s", 1e-6, True),
+    "files_per_s": ("Files", "files/s", 1.0, True),
+    "operations_per_s": ("Operations", "operations/s", 1.0, True),
+    "streams_held": ("Streams held", "streams", 1.0, True),
+    "latency_mean_s": ("Latency, mean", "ms", 1e3, False),
+    "latency_p50_s": ("Latency, median", "ms", 1e3, False),
+    "latency_p95_s": ("Latency, 95th percentile", "ms", 1e3, False),
+    "latency_p99_s": ("Latency, 99th percentile", "ms", 1e3, False),
+    "elapsed_s": ("Time that was measured", "s", 1.0, False),
+}
+"""Columns of the samples table that a page can show: label, unit, factor from the SI unit, and whether more is better,
+which are the rates that can be divided by disks or by a price."""
+
+CELL = [
+    *("id", "operation", "direction", "tool", "series", "layout", "type", "geometry", "kind", "server_model", "access"),
+    *("caches", "clients", "mounts", "size", "nominal_size", "record_size", "files_per_worker", "workers", "scale"),
+    *("heads", "disks", "servers", "release", "priced", "valid", "invalid", "failed"),
+]
+"""Columns of a page's cells; ``priced`` is the server of the price list, empty without one."""
+
+_FROM = {"id": "cell_id", "size": "file_size_bytes", "nominal_size": "nominal_file_size_bytes"}
+_FROM |= {"record_size": "record_size_bytes", "release": "gluster_version"}
+
+SUMMARY = [
+    *("cell", "n", "mean", "low", "high", "interval", "groups", "group_low", "group_high"),
+    *("whole_mean", "whole_low", "whole_high", "samples", "values"),
+]
+"""Columns of a quantity; ``cell`` is the number of its row among the cells, numbers are in the SI unit."""
+
+_MEASURED = ("class", "verdict", "why", "measured", "level", "repeats", "evidence", "over_the_whole_time", "comparisons")
+_RATIOS = ("ratio", "ratio_low", "ratio_high", "ratio_published", "band_low", "band_high")
+
+MOST_FINDINGS = 5
+_DECIDED = ("contradicted", "reproduced", "compatible")
+_DIGITS = 6
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: numbers to six digits, what is no number as None."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if hasattr(value, "item"):
+        value = value.item()  # of numpy
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+    return value
+
+
+@dataclass
+class Report:
+    """A campaign with what its pages need; `figures` is its folder of figures."""
+
+    section: Section
+    figures: Path
+    judgements: list[Judgement] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, raw: Path, figures: Path) -> Self:
+        """Open a campaign whose tables lie with its figures, and judge its study's claims."""
+        section = open_section(str(raw.absolute()), figures=str(figures), loaded=load(raw, figures / "tables"))
+        claims = section.claims
+        told = {}
+        if any("telemetry" in claim.needs for claim in claims.claims):
+            told = telemetry_verdicts(claims, study_saturation(section).evidence)
+        return cls(section, figures, judge_both_views(claims, section.samples, told) if claims.claims else [])
+
+    @property
+    def name(self) -> str:
+        return self.section.provenance.campaign
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """Samples without warm-ups, each with its ``series``, as its valid ones are called."""
+        rows = self.section.samples[~self.section.samples["warmup"]].reset_index(drop=True)
+        return with_series(rows).assign(cell_id=lambda table: table["cell_id"].astype(str))
+
+    @cached_property
+    def prices(self) -> PriceList | None:
+        """The price list of the study's runbook."""
+        path = self.section.base / "runbooks" / self.section.study.study / "prices.yaml"
+        return load_prices(path) if path.is_file() else None
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """A row per cell: columns `CELL`."""
+        first = self.samples.drop_duplicates("cell_id").sort_values("cell_id", ignore_index=True)
+        counts = self.samples.groupby("cell_id")["status"].value_counts().unstack(fill_value=0)
+        counts = counts.reindex(index=first["cell_id"], columns=["valid", "invalid", "failed"], fill_value=0)
+        servers = first["servers"].astype(float)
+        priced = [
+            (self.prices and self.prices.server_name(str(model), disks / number if number else 0)) or ""
+            for model, disks, number in zip(first["server_model"], first["disks"], servers, strict=True)
+        ]
+        table = pd.DataFrame({name: first[_FROM.get(name, name)] for name in CELL[:-4] if name != "direction"})
+        table["direction"] = [DIRECTIONS.get(str(operation)) or "" for operation in first["operation"]]
+        return table.assign(priced=priced, **{name: counts[name].to_numpy() for name in counts})[CELL]
+
+    def summaries(self) -> dict[str, pd.DataFrame]:
+        """What `summarise` makes of each quantity of `QUANTITIES` that the campaign has: columns `SUMMARY`."""
+        rows = valid_samples(self.samples)
+        places = {cell: n for n, cell in enumerate(self.cells["id"])}
+        found = {}
+        for quantity in QUANTITIES:
+            if quantity not in rows or rows[quantity].isna().all():
+                continue
+            table = summarise(rows, quantity)
+            table = table.assign(
+                cell=table["cell_id"].map(places),
+                samples=[[int(n) for n in split_values(text)] for text in table["samples"]],
+                values=[split_values(text) for text in table["values"]],
+            )
+            found[quantity] = table.reindex(columns=SUMMARY)
+        return found
+
+    def cells_data(self) -> dict[str, Any]:
+        """The data ``cells/<campaign>``."""
+        tables = {quantity: _columns(table) for quantity, table in self.summaries().items()}
+        return {**_columns(self.cells), "quantities": tables}
+
+    @cached_property
+    def card(self) -> pd.DataFrame:
+        return scorecard(self.section.claims, self.judgements)
+
+    def claims_data(self) -> dict[str, Any]:
+        """The data ``claims/<campaign>``: what was measured of each claim, and the comparisons behind its verdict."""
+        found = []
+        for judgement, row in zip(self.judgements, self.card.to_dict("records"), strict=True):
+            data = claim_data(judgement, ())
+            kept = {name: data[name] for name in _MEASURED if data[name]}
+            ratios = {name: row[name] for name in _RATIOS if not pd.isna(row[name])}
+            found.append({"id": judgement.claim.id} | kept | ratios)
+        return {"study": self.section.study.study, "claims": found}
+
+    def study_data(self) -> dict[str, Any]:
+        """The data ``study/<study>``: what each claim states, the same for all campaigns."""
+        claims, others = self.section.claims, contradictions_of(self.section.claims)
+        return {
+            "called": self.section.study.called,
+            "claims": [
+                {name: getattr(claim, name) for name in ("id", "chapter", "section", "figure", "kind", "paraphrase")}
+                | {"reading": claim.reading, "published": published_text(claim), "words": claim.published.words}
+                | {"unit": claim.unit, "contradicts": others.get(claim.id, ())}
+                for claim in claims.claims
+            ],
+            "contradictions": [(one.id, other.id, why) for one, other, why in claims.contradictions()],
+        }
+
+    def findings(self) -> list[dict[str, Any]]:
+        """The statements that measurements decide most firmly, each with its ratio; of one evidence one."""
+        rows = self.card[self.card["class"].isin(EVIDENCE) & self.card["verdict"].isin(_DECIDED)]
+        rows = rows[rows["ratio_low"].notna() & (rows["evidence"] != "")]
+        rows = rows.assign(_rank=[_DECIDED.index(verdict) for verdict in rows["verdict"]])
+        rows = rows.assign(_width=rows["ratio_high"] / rows["ratio_low"])
+        ordered = rows.sort_values(["_rank", "_width"], kind="stable").drop_duplicates("evidence")
+        # both kinds of news: what the study said and does not hold here, and what does
+        halves = [ordered[(ordered["verdict"] == "contradicted") == wrong] for wrong in (True, False)]
+        wrong = halves[0].head(MOST_FINDINGS // 2)
+        chosen = pd.concat([halves[1].head(MOST_FINDINGS - len(wrong)), wrong])
+        return [_finding(row) for row in chosen.to_dict("records")]
+
+    def entry(self) -> dict[str, Any]:
+        """What the list of campaigns says of this one."""
+        section, samples = self.section, self.samples
+        campaign, statuses = section.campaign, Counter(samples["status"].astype(str))
+        started = samples["start_s"].dropna()
+        elapsed = (samples["end_s"] - samples["start_s"]).sum()
+        assert campaign is not None
+        return {
+            "name": self.name,
+            "title": campaign.title or self.name,
+            "description": campaign.description or "",
+            "study": section.study.study,
+            "release": section.provenance.release,
+            "place": section.provenance.place(model=section.provenance.testbed),
+            "testbed": section.provenance.testbed,
+            "digest": section.provenance.digest[:DIGEST_LENGTH],
+            "first": _date(started.min()) if len(started) else "",
+            "last": _date(started.max()) if len(started) else "",
+            "hours": elapsed / 3600,
+            "cells": len(self.cells),
+            "samples": {name: statuses[name] for name in ("valid", "invalid", "failed")},
+            "scales": sorted({float(scale) for scale in samples["scale"]}),
+            "chosen_after": [choice.model_dump(mode="json") for choice in campaign.chosen_after],
+            "totals": _columns(totals(self.card)) if self.judgements else None,
+            "headline": headline(self.card) if self.judgements else "",
+            "findings": self.findings() if self.judgements else [],
+            "sections": [
+                {"name": each.name, "title": each.title, "question": each.question}
+                | {"figures": len(each.figures), "missing": len(each.missing)}
+                for each in self.chapters
+                if each.name
+            ],
+        }
+
+    def rates(self) -> dict[str, dict[str, Any]]:
+        """Values of each cell's first rate, with its scale, by the cell's id: what another campaign is compared by."""
+        scales = dict(zip(self.cells["id"], self.cells["scale"], strict=True))
+        found = {str(cell): {"scale": scale, "values": {}} for cell, scale in scales.items()}
+        ids = list(self.cells["id"])
+        for quantity, table in self.summaries().items():
+            for row in table.to_dict("records") if QUANTITIES[quantity][3] else ():
+                values = found[ids[row["cell"]]]["values"]
+                # files per second stand for the bytes of small files
+                if quantity == "files_per_s":
+                    values.clear()
+                if not values:
+                    values[quantity] = row["values"]
+        return found
+
+    def costs(self) -> dict[str, Any] | None:
+        """What servers of the price list cost, by group."""
+        if self.prices is None:
+            return None
+        servers = {name: dict(self.prices.cost(name).groups) for name in self.prices.servers}
+        return {"notice": self.prices.sentence, "currency": self.prices.currency, "servers": servers}
+
+    def looks(self) -> dict[str, dict[str, str]]:
+        """Colour and shape of each series, as figures have them."""
+        rows = self.samples.drop_duplicates("series")
+        styles = zip(rows["series"], map(row_style, rows.to_dict("records")), strict=True)
+        return {str(series): {"colour": style.colour, "marker": style.marker} for series, style in styles}
+
+    @cached_property
+    def _collected(self) -> tuple[list[Figure], list[NotMeasured]]:
+        made = {path.name: name for name, path in self._outputs()}
+        figures, missing = collect(self.figures, made, outputs=self.section.study.outputs)
+        labels = {entry.label for entry in figures} | {entry.label for entry in missing}
+        reasons = {label_in_words(label): reason for label, reason in self.section.study.missing.items()}
+        return figures, missing + [NotMeasured(label, "", why) for label, why in reasons.items() if label not in labels]
+
+    def _outputs(self) -> Iterator[tuple[str, Path]]:
+        """Each file of the figures folder with the notebook whose executed copy names it."""
+        texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(self.figures.glob("notebooks/*.ipynb"))}
+        for path in output_files(self.figures):
+            for name, text in texts.items():
+                if f'"{path.stem}"' in text or f'\\"{path.stem}\\"' in text:
+                    yield name, path
+                    break
+
+    @cached_property
+    def chapters(self) -> list[Chapter]:
+        """Figures and what is missing, by notebook."""
+        return chapters(self.figures, *self._collected, sources=self.section.base / "notebooks")
+
+    def used_by(self) -> dict[str, list[dict[str, Any]]]:
+        """Rows of the figures' CSV files that name a cell, by its id: file and first row, as `trace` takes them."""
+        known, found = set(self.cells["id"]), defaultdict[str, list[dict[str, Any]]](list)
+        for path in sorted(self.figures.glob("*.csv")):
+            seen = set()
+            for number, row in enumerate(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))), 1):
+                parts = {part for text in row.values() if isinstance(text, str) for part in text.split(";")}
+                for cell in (parts & known) - seen:
+                    seen.add(cell)
+                    found[cell].append({"csv": path.name, "row": number})
+        return found
+
+    def each_cell(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The data ``cell/<campaign>/<id>`` of every cell: samples, series of telemetry, and what uses it."""
+        section, used = self.section, self.used_by()
+        every = valid_samples(self.samples)
+        capacity = capacity_of(section, every) if len(every) else {}
+        stored = defaultdict[str, list[Sample]](list)
+        for sample in RawStore.open(section.raw).samples():
+            stored[sample.cell_id].append(sample)
+        claims = defaultdict[str, list[str]](list)
+        for judgement in self.judgements:
+            sides = {side.cell_id for comparison in judgement.comparisons for side in comparison.sides}
+            for cell in sides:
+                claims[cell.rpartition("/")[2]].append(judgement.claim.id)
+        for cell in self.cells["id"]:
+            rows = every[every["cell_id"] == cell]
+            telemetry = section.telemetry_of(rows)
+            verdicts = verdict.judge(telemetry, rows, capacity, USUAL).verdicts
+            series = drill_down(telemetry, rows, capacity, verdicts)
+            packed = series.pop("cells")
+            facts = self.samples[self.samples["cell_id"] == cell].set_index("sample")
+            yield (
+                cell,
+                {
+                    "samples": [self._sample(sample, facts) for sample in stored[cell] if sample.sample in facts.index],
+                    "series": {name: series[name] for name in ("measures", "resources", "groups")}
+                    | {"samples": packed[0]["samples"] if packed else []},
+                    "used_by": used[cell],
+                    "claims": claims[cell],
+                },
+            )
+
+    def _sample(self, sample: Sample, facts: pd.DataFrame) -> dict[str, Any]:
+        row = facts.loc[sample.sample]
+        files = sorted(path.relative_to(sample.path).as_posix() for path in sample.path.rglob("*") if path.is_file())
+        return {
+            **{name: getattr(sample, name) for name in ("sample", "status", "round", "attempt", "machine")},
+            "begin": _date(row["start_s"], time=True),
+            "seconds": row["elapsed_s"],
+            "reasons": [reason.model_dump(mode="json", exclude_none=True) for reason in sample.reasons],
+            "files": files,
+            "values": {name: row[name] for name in QUANTITIES if name in row and not pd.isna(row[name])},
+        }
+
+    def search(self) -> list[dict[str, str]]:
+        """What a search finds of the campaign: title, kind, page and text of each entry."""
+        found = []
+        for chapter in self.chapters:
+            page = f"sections/{self.name}/{chapter.name}.html"
+            if chapter.name:
+                found.append({"t": chapter.title, "k": "section", "u": page, "x": chapter.question})
+            for figure in chapter.figures:
+                kind = "figure" if figure.picture else "table"
+                title = f"{figure.label}: {figure.title}".removeprefix(": ")
+                found.append({"t": title, "k": kind, "u": f"{page}#{figure.name}", "x": figure.caption})
+        for judgement in self.judgements:
+            claim = judgement.claim
+            text = f"{claim.id} {claim.section} {judgement.verdict}"
+            url = f"claims.html#campaign={self.name}&claim={claim.id}"
+            found.append({"t": claim.paraphrase, "k": "claim", "u": url, "x": text})
+        for row in self.cells.to_dict("records"):
+            url = f"cell.html#campaign={self.name}&cell={row['id']}"
+            found.append({"t": cell_title(row), "k": "cell", "u": url, "x": str(row["id"])})
+        return found
+
+
+def cell_title(row: Mapping[Any, Any]) -> str:
+    """A cell in words: ``write 4 GiB, replicate 3x2, RAID 6, 48 workers``."""
+    workers, size = int(row["workers"]), format_size(int(row["nominal_size"]))
+    return f"{row['operation']} {size}, {row['series']}, {workers} worker{'s' * (workers != 1)}"
+
+
+def _columns(table: pd.DataFrame) -> dict[str, Any]:
+    rows = table.astype(object).where(table.notna(), None).to_numpy().tolist()
+    return {"columns": [str(name) for name in table], "rows": rows}
+
+
+def _date(seconds: float, *, time: bool = False) -> str:
+    if math.isnan(seconds):
+        return ""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return f"{moment:%Y-%m-%d %H:%M:%S}" if time else f"{moment:%Y-%m-%d}"
+
+
+def _finding(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """A row of the scorecard as a sentence, with what was measured and what the study allows, as ratios."""
+    unit = f" {row['unit']}" if row["unit"] else ""
+    interval = f"{short_number(row['low'])} to {short_number(row['high'])}"
+    measured = f"{short_number(row['measured'])}{unit} ({interval}), n = {row['n']}"
+    return {
+        **{name: row[name] for name in ("id", "says", "published", "verdict", "n", "unit")},
+        **{name: row[name] for name in ("ratio", "ratio_low", "ratio_high", "band_low", "band_high")},
+        "measured": measured,
+    }
+
+
+def pairs(rates: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Ratios of the cells that two campaigns have in common, the later name over the earlier, with 95 % intervals.
+
+    `rates` is `Report.rates` by campaign. Cells on different scales are not compared.
+    """
+    found = []
+    for one, other in combinations(rates, 2):
+        rows = []
+        for cell, of in rates[one].items():
+            if cell not in rates[other] or rates[other][cell]["scale"] != of["scale"]:
+                continue
+            for quantity in of["values"].keys() & rates[other][cell]["values"].keys():
+                ratio = ratio_interval(rates[other][cell]["values"][quantity], of["values"][quantity])
+                if not math.isnan(ratio.centre):
+                    rows.append([cell, quantity, ratio.centre, ratio.low, ratio.high, ratio.n])
+        if rows:
+            columns = ["cell", "quantity", "ratio", "low", "high", "n"]
+            found.append({"one": one, "other": other, "columns": columns, "rows": sorted(rows)})
+    return found
