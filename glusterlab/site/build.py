@@ -21,12 +21,13 @@ from glusterlab.analysis.claims.verdicts import VERDICTS
 from glusterlab.errors import GlusterlabError, UsageError
 from glusterlab.figures.gallery import Chapter
 from glusterlab.reasons import MEANINGS
+from glusterlab.reproduce.state import STATE as REPRODUCED
 from glusterlab.site.data import QUANTITIES, Report, pairs, plain
 from glusterlab.site.notebooks import section_body
 from glusterlab.spec.models import model_limits
 from glusterlab.spec.yaml import load_yaml
-from glusterlab.store.digests import RawDigests, environment_parts, file_digest, key
-from glusterlab.store.files import write_atomically
+from glusterlab.store.digests import RawDigests, environment_parts, key
+from glusterlab.store.files import file_digest, write_atomically
 from glusterlab.tables.schema import SCHEMAS
 
 STATE = ".site.json"
@@ -121,7 +122,7 @@ def _build(
     environment = environment_parts(project)
     for raw in raws:
         figures = project / "figures" / raw.name
-        state = figures / ".reproduce.json"
+        state = figures / REPRODUCED
         try:
             if not state.is_file():
                 raise GlusterlabError(f"{figures} has no figures that reproduce made: `glusterlab reproduce {raw}`")
@@ -171,10 +172,10 @@ def _read_state(folder: Path) -> dict[str, Any]:
 
 
 def script(name: str, data: Any) -> str:
-    """A file of data as pages load it: they cannot read other files where they were opened from a folder.
+    r"""A file of data as pages load it: they cannot read other files where they were opened from a folder.
 
     >>> script("site", {"a": "</script>", "b": float("nan")})
-    'glusterlab.put("site",{"a":"\\\\u003c/script>","b":null});\\n'
+    'glusterlab.put("site",{"a":"\\u003c/script>","b":null});\n'
     """
     text = json.dumps(plain(data), separators=(",", ":"), allow_nan=False)
     return f"glusterlab.put({json.dumps(name)},{text});\n".replace("<", "\\u003c")
@@ -271,7 +272,9 @@ def _write_pages(campaigns: Mapping[str, Mapping[str, Any]], folder: Path, raw: 
     }
     shared: dict[str, Any] = {"menu": PAGES, "site": site, "studies": studies, "version": __version__}
     _put(folder / "data" / "site.js", script("site", site))
-    _put(folder / "data" / "pairs.js", script("pairs", pairs({name: each["rates"] for name, each in campaigns.items()})))
+    _put(
+        folder / "data" / "pairs.js", script("pairs", pairs({name: each["rates"] for name, each in campaigns.items()}))
+    )
     for study, data in studies.items():
         _put(folder / "data" / f"study-{study}.js", script(f"study-{study}", data))
     terms, _ = load_yaml(_HERE / "glossary.yaml")
@@ -288,7 +291,12 @@ def _write_pages(campaigns: Mapping[str, Mapping[str, Any]], folder: Path, raw: 
     for campaign, each in campaigns.items():
         for section in each["sections"]:
             text = page.render(
-                page="sections", title=section["title"], root="../../", campaign=each["entry"], section=section, **shared
+                page="sections",
+                title=section["title"],
+                root="../../",
+                campaign=each["entry"],
+                section=section,
+                **shared,
             )
             _put(folder / "sections" / campaign / f"{section['name']}.html", text)
     for path in (_HERE / "assets").rglob("*"):

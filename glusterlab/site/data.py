@@ -8,7 +8,7 @@ import csv
 import io
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -33,8 +33,8 @@ from glusterlab.analysis.saturation.drilldown import drill_down
 from glusterlab.analysis.saturation.thresholds import USUAL
 from glusterlab.analysis.select import DIRECTIONS, split_values, summarise, valid_samples, with_series
 from glusterlab.figures.gallery import Chapter, Figure, NotMeasured, chapters, collect, label_in_words
-from glusterlab.figures.names import output_files
 from glusterlab.plots.style import DIGEST_LENGTH, row_style
+from glusterlab.reproduce.state import STATE, State
 from glusterlab.sections.saturation import capacity_of, study_saturation
 from glusterlab.sections.section import Section, open_section
 from glusterlab.spec.prices import PriceList, load_prices
@@ -74,7 +74,17 @@ SUMMARY = [
 ]
 """Columns of a quantity; ``cell`` is the number of its row among the cells, numbers are in the SI unit."""
 
-_MEASURED = ("class", "verdict", "why", "measured", "level", "repeats", "evidence", "over_the_whole_time", "comparisons")
+_MEASURED = (
+    "class",
+    "verdict",
+    "why",
+    "measured",
+    "level",
+    "repeats",
+    "evidence",
+    "over_the_whole_time",
+    "comparisons",
+)
 _RATIOS = ("ratio", "ratio_low", "ratio_high", "ratio_published", "band_low", "band_high")
 
 MOST_FINDINGS = 5
@@ -142,7 +152,9 @@ class Report:
         ]
         table = pd.DataFrame({name: first[_FROM.get(name, name)] for name in CELL[:-4] if name != "direction"})
         table["direction"] = [DIRECTIONS.get(str(operation)) or "" for operation in first["operation"]]
-        return table.assign(priced=priced, **{name: counts[name].to_numpy() for name in counts})[CELL]
+        for name in ("valid", "invalid", "failed"):
+            table[name] = counts[name].to_numpy()
+        return table.assign(priced=priced)[CELL]
 
     def summaries(self) -> dict[str, pd.DataFrame]:
         """What `summarise` makes of each quantity of `QUANTITIES` that the campaign has: columns `SUMMARY`."""
@@ -153,12 +165,10 @@ class Report:
             if quantity not in rows or rows[quantity].isna().all():
                 continue
             table = summarise(rows, quantity)
-            table = table.assign(
-                cell=table["cell_id"].map(places),
-                samples=[[int(n) for n in split_values(text)] for text in table["samples"]],
-                values=[split_values(text) for text in table["values"]],
-            )
-            found[quantity] = table.reindex(columns=SUMMARY)
+            table = table.assign(cell=table["cell_id"].map(places)).reindex(columns=SUMMARY)
+            table["samples"] = table["samples"].map(lambda text: [int(n) for n in split_values(text)])
+            table["values"] = table["values"].map(split_values)
+            found[quantity] = table
         return found
 
     def cells_data(self) -> dict[str, Any]:
@@ -271,20 +281,12 @@ class Report:
 
     @cached_property
     def _collected(self) -> tuple[list[Figure], list[NotMeasured]]:
-        made = {path.name: name for name, path in self._outputs()}
+        notebooks = State.read(self.figures / STATE).notebooks
+        made = {output: name for name, entry in notebooks.items() for output in entry["outputs"]}
         figures, missing = collect(self.figures, made, outputs=self.section.study.outputs)
         labels = {entry.label for entry in figures} | {entry.label for entry in missing}
         reasons = {label_in_words(label): reason for label, reason in self.section.study.missing.items()}
         return figures, missing + [NotMeasured(label, "", why) for label, why in reasons.items() if label not in labels]
-
-    def _outputs(self) -> Iterator[tuple[str, Path]]:
-        """Each file of the figures folder with the notebook whose executed copy names it."""
-        texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(self.figures.glob("notebooks/*.ipynb"))}
-        for path in output_files(self.figures):
-            for name, text in texts.items():
-                if f'"{path.stem}"' in text or f'\\"{path.stem}\\"' in text:
-                    yield name, path
-                    break
 
     @cached_property
     def chapters(self) -> list[Chapter]:
@@ -295,7 +297,7 @@ class Report:
         """Rows of the figures' CSV files that name a cell, by its id: file and first row, as `trace` takes them."""
         known, found = set(self.cells["id"]), defaultdict[str, list[dict[str, Any]]](list)
         for path in sorted(self.figures.glob("*.csv")):
-            seen = set()
+            seen: set[str] = set()
             for number, row in enumerate(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))), 1):
                 parts = {part for text in row.values() if isinstance(text, str) for part in text.split(";")}
                 for cell in (parts & known) - seen:
@@ -335,7 +337,7 @@ class Report:
             )
 
     def _sample(self, sample: Sample, facts: pd.DataFrame) -> dict[str, Any]:
-        row = facts.loc[sample.sample]
+        row: dict[Any, Any] = facts.loc[sample.sample].to_dict()
         files = sorted(path.relative_to(sample.path).as_posix() for path in sample.path.rglob("*") if path.is_file())
         return {
             **{name: getattr(sample, name) for name in ("sample", "status", "round", "attempt", "machine")},

@@ -20,8 +20,26 @@ _ANCHOR = re.compile(r'<a class="anchor-link".*?</a>')
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 _TAGS = frozenset(
-    "a b blockquote br caption code del div em figcaption figure h1 h2 h3 h4 h5 hr i img li ol p pre span strong sub "
-    "sup table tbody td tfoot th thead tr ul".split()
+    {
+        *(
+            "a",
+            "b",
+            "blockquote",
+            "br",
+            "caption",
+            "code",
+            "del",
+            "div",
+            "em",
+            "figcaption",
+            "figure",
+            "hr",
+            "i",
+            "img",
+        ),
+        *("h1", "h2", "h3", "h4", "h5", "li", "ol", "p", "pre", "span", "strong", "sub", "sup", "ul", "img"),
+        *("table", "tbody", "td", "tfoot", "th", "thead", "tr"),
+    }
 )
 _ATTRIBUTES = {
     "*": ["id", "class", "title"],

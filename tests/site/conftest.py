@@ -1,0 +1,18 @@
+"""One report for all tests that look at pages."""
+
+from pathlib import Path
+
+import pytest
+
+from glusterlab.site.build import build
+from tests.site.projects import make_project
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two campaigns with the same cells, and the report over them in ``figures/site``."""
+    root = make_project(tmp_path_factory.mktemp("project"), ("first-light", "second-light"))
+    raws = [root / "raw" / name for name in ("first-light", "second-light")]
+    built = build(raws, project=root, folder=root / "figures" / "site")
+    assert not built.failed
+    return root

@@ -1,0 +1,169 @@
+"""The report's data are the library's numbers, and its files appear, stay and go as campaigns do."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from glusterlab.analysis.select import summarise, valid_samples, with_series
+from glusterlab.cli import app
+from glusterlab.errors import UsageError
+from glusterlab.site.build import PAGES, STATE, build, script
+from glusterlab.site.data import pairs, plain
+from glusterlab.tables.build import load
+from tests.site.projects import CELLS, FIGURE, HOSTILE, make_project
+
+
+def data(project: Path, name: str) -> Any:
+    """What a file of data hands to the page."""
+    text = (project / "figures" / "site" / "data" / name).read_text()
+    assert text.startswith("glusterlab.put(")
+    return json.loads("[" + text.removeprefix("glusterlab.put(").rstrip().removesuffix(");") + "]")[1]
+
+
+def records(table: dict[str, Any]) -> list[dict[str, Any]]:
+    return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+
+
+def test_means_intervals_and_samples_are_those_of_the_library(project: Path) -> None:
+    cells = data(project, "first-light/cells.js")
+    ids = [row["id"] for row in records(cells)]
+    assert sorted(cell.rpartition("-")[0] for cell in ids) == sorted(CELLS)
+    samples = load(project / "raw" / "first-light").samples
+    expected = summarise(with_series(valid_samples(samples)), "throughput_bytes_per_s").set_index("cell_id")
+    found = records(cells["quantities"]["throughput_bytes_per_s"])
+    assert len(found) == len(expected) == len(CELLS)
+    for row in found:
+        of = expected.loc[ids[row["cell"]]]
+        names = ("mean", "low", "high", "whole_mean")
+        assert [row[name] for name in names] == pytest.approx([of[name] for name in names], rel=1e-5)
+        assert row["n"] == of["n"] == len(row["values"]) == len(row["samples"])
+
+
+def test_a_cell_has_its_samples_files_series_figures_and_claims(project: Path) -> None:
+    cell = next(row["id"] for row in records(data(project, "first-light/cells.js")) if row["id"].startswith(CELLS[3]))
+    found = data(project, f"first-light/cell/{cell}.js")
+    assert [sample["sample"] for sample in found["samples"]] == [1, 2, 3]
+    folder = project / "raw" / "first-light" / "cells" / cell
+    for sample in found["samples"]:
+        assert "sample.json" in sample["files"]
+        assert all((folder / f"sample-{sample['sample']:02d}" / file).is_file() for file in sample["files"])
+    assert [series["number"] for series in found["series"]["samples"]] == [1, 2, 3]
+    assert {"csv": f"{FIGURE}.csv", "row": 1}["csv"] in {use["csv"] for use in found["used_by"]}
+    claims = {claim["id"]: claim for claim in data(project, "first-light/claims.js")["claims"]}
+    assert found["claims"]
+    for claim in found["claims"]:
+        sides = [side for comparison in claims[claim]["comparisons"] for side in comparison["cells"]]
+        assert cell in {side["cell_id"] for side in sides}
+
+
+def test_two_campaigns_with_the_same_samples_differ_in_no_cell(project: Path) -> None:
+    (pair,) = data(project, "pairs.js")
+    assert (pair["one"], pair["other"], len(pair["rows"])) == ("first-light", "second-light", len(CELLS))
+    for row in records(pair):
+        assert row["low"] < row["ratio"] == 1 < row["high"]
+
+
+def test_cells_on_other_scales_are_not_compared() -> None:
+    one = {"cell": {"scale": 200.0, "values": {"throughput_bytes_per_s": [1.0, 1.1, 1.2]}}}
+    other = {"cell": {**one["cell"], "scale": 100.0}}
+    assert pairs({"one": one, "other": other}) == []
+    assert len(pairs({"one": one, "other": one})[0]["rows"]) == 1
+
+
+def test_findings_have_an_interval_and_no_evidence_twice(project: Path) -> None:
+    for campaign in data(project, "site.js")["campaigns"]:
+        assert campaign["findings"]
+        for finding in campaign["findings"]:
+            assert finding["ratio_low"] <= finding["ratio"] <= finding["ratio_high"]
+            assert finding["verdict"] in ("reproduced", "compatible", "contradicted")
+
+
+def test_names_stay_text_in_pages_and_data(project: Path) -> None:
+    site = project / "figures" / "site"
+    assert data(project, "site.js")["campaigns"][0]["title"] == HOSTILE
+    for page in site.rglob("*.html"):
+        assert "<script>alert" not in page.read_text(), page
+    for file in site.glob("data/**/*.js"):
+        assert "</script" not in file.read_text(), file
+
+
+def test_numbers_have_six_digits_and_none_is_no_number() -> None:
+    assert plain({"a": [1.23456789, float("nan"), float("inf"), (2, "x")]}) == {"a": [1.23457, None, None, [2, "x"]]}
+    assert script("x", {"html": "<b>"}) == 'glusterlab.put("x",{"html":"\\u003cb>"});\n'
+
+
+def test_every_page_is_there_and_asks_for_nothing_elsewhere(project: Path) -> None:
+    site = project / "figures" / "site"
+    assert {path.stem for path in site.glob("*.html")} == set(PAGES)
+    assert (site / "sections" / "first-light" / "10-large-files.html").is_file()
+    assert (site / "files" / "first-light" / f"{FIGURE}.png").is_file()
+    for page in site.rglob("*.html"):
+        text = page.read_text()
+        assert 'src="http' not in text, page
+        assert "default-src 'none'" in text
+        assert " style=" not in text, page
+
+
+def test_vendored_scripts_are_those_of_their_releases() -> None:
+    vendor = Path(build.__code__.co_filename).parent / "assets" / "vendor"
+    lines = [line.split() for line in (vendor / "VERSIONS").read_text().splitlines() if not line.startswith("#")]
+    assert {name for name, *_ in lines} == {path.name for path in vendor.glob("*.js")}
+    for name, _, _, digest in lines:
+        assert hashlib.sha256((vendor / name).read_bytes()).hexdigest() == digest, name
+    shared = sum(path.stat().st_size for path in vendor.parent.rglob("*.js"))
+    assert shared < 1_000_000
+
+
+def test_only_what_changed_is_made_again_and_what_is_gone_goes(tmp_path: Path) -> None:
+    root = make_project(tmp_path / "project", ("one", "two"))
+    site, raws = root / "figures" / "site", [root / "raw" / name for name in ("one", "two")]
+    assert build(raws, project=root, folder=site).made == ("one", "two")
+    before = {path: path.stat().st_mtime_ns for path in site.rglob("*") if path.is_file() and path.name != STATE}
+    again = build(raws, project=root, folder=site)
+    assert (again.made, again.unchanged) == ((), ("one", "two"))
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+    # a figure changed, a campaign is gone
+    with (root / "figures" / "one" / ".reproduce.json").open("a") as file:
+        file.write(" ")
+    last = build(raws[:1], project=root, folder=site)
+    assert (last.made, last.unchanged) == (("one",), ())
+    assert not any("two" in path.parts for path in site.rglob("*"))
+
+
+def test_a_damaged_campaign_is_named_and_the_others_are_built(tmp_path: Path) -> None:
+    root = make_project(tmp_path / "project", ("good", "bad", "undrawn"))
+    sample = next((root / "raw" / "bad").glob("cells/*/sample-01/sample.json"))
+    sample.write_text("{")
+    shutil.rmtree(root / "figures" / "undrawn")
+    raws = [root / "raw" / name for name in ("good", "bad", "undrawn")]
+    built = build(raws, project=root, folder=root / "site")
+    assert (built.made, built.exit_code) == (("good",), 1)
+    assert "sample.json" in built.failed["bad"]
+    assert "glusterlab reproduce" in built.failed["undrawn"]
+    assert not list((root / "site").glob(".*.partial"))
+
+
+def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "mine.txt").write_text("dear")
+    with pytest.raises(UsageError, match=r"expected a folder that `glusterlab site` made.*mine\.txt"):
+        build([], project=tmp_path, folder=tmp_path / "letters")
+    with pytest.raises(UsageError, match="found a file"):
+        build([], project=tmp_path, folder=tmp_path / "letters" / "mine.txt")
+    with pytest.raises(UsageError, match=r"https://.*'ftp://x'"):
+        build([], project=tmp_path, folder=tmp_path / "new", raw_url="ftp://x")
+    assert [path.name for path in (tmp_path / "letters").iterdir()] == ["mine.txt"]
+
+
+def test_the_command_says_what_it_made(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    found = CliRunner().invoke(app, ["site", "--json"])
+    assert found.exit_code == 0, found.output
+    told = json.loads(found.stdout)
+    assert told["unchanged"] == ["first-light", "second-light"]
+    assert told["pages"] == len(PAGES) + 2
