@@ -1,0 +1,251 @@
+"""The report in a real browser, opened from the folder: Debian's Chromium and its driver."""
+
+import functools
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+from glusterlab.site.build import PAGES
+from tests.site.projects import CELLS, FIGURE, HOSTILE
+
+DRIVER, BROWSER = shutil.which("chromedriver"), shutil.which("chromium")
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+
+pytestmark = pytest.mark.skipif(
+    not (DRIVER and BROWSER) and os.environ.get("GLUSTERLAB_REQUIRE_TESTBED") != "1",
+    reason="needs Debian's packages chromium and chromium-driver",
+)
+
+
+class Browser:
+    """A headless Chromium, and the report that it looks at."""
+
+    def __init__(self, driver: webdriver.Chrome, site: Path) -> None:
+        self.driver, self.site = driver, site
+        self.base = site.as_uri()
+
+    def open(self, page: str, ready: str = "return document.readyState === 'complete'") -> None:
+        # a page of the same address but for its hash would not be loaded anew
+        self.driver.get("about:blank")
+        self.driver.get(f"{self.base}/{page}")
+        self.until(ready)
+
+    def until(self, script: str) -> Any:
+        return WebDriverWait(self.driver, 30, poll_frequency=0.05).until(lambda driver: driver.execute_script(script))
+
+    def run(self, script: str) -> Any:
+        return self.driver.execute_script(script)
+
+    def find(self, css: str) -> list[Any]:
+        return self.driver.find_elements(By.CSS_SELECTOR, css)
+
+    def complaints(self) -> list[str]:
+        """What the console has said since the last call."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+
+DRAWN = "return document.documentElement.dataset.drawn"
+
+
+@pytest.fixture(scope="module")
+def browser(project: Path) -> Iterator[Browser]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER or ""
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    try:
+        yield Browser(driver, project / "figures" / "site")
+    finally:
+        driver.quit()
+
+
+def cell_of(browser: Browser, slug: str) -> str:
+    """The address of a cell's page."""
+    path = next((browser.site / "data" / "first-light" / "cell").glob(f"{slug}-*.js"))
+    return f"cell.html#campaign=first-light&cell={path.stem.replace('+', '%2B')}"
+
+
+@pytest.fixture(scope="module")
+def views(browser: Browser) -> dict[str, tuple[str, str]]:
+    """Every page with what tells that it is there."""
+    still = {name: (f"{name}.html", "return document.readyState === 'complete'") for name in PAGES}
+    drawn = {name: (f"{name}.html", DRAWN) for name in ("explore", "compare", "claims")}
+    cell = {"cell": (cell_of(browser, CELLS[0]), DRAWN)}
+    return still | drawn | cell | {"section": ("sections/first-light/10-large-files.html", still["index"][1])}
+
+
+def test_no_page_complains_or_asks_for_anything_else(browser: Browser, views: dict[str, tuple[str, str]]) -> None:
+    browser.driver.get_log("performance")
+    for name, (page, ready) in views.items():
+        browser.open(page, ready)
+        assert browser.complaints() == [], name
+    events = [json.loads(entry["message"])["message"] for entry in browser.driver.get_log("performance")]
+    sent = [each["params"] for each in events if each["method"] == "Network.requestWillBeSent"]
+    addresses = {each["request"]["url"] for each in sent}
+    assert any(address.endswith("explore.js") for address in addresses)
+    assert all(address.startswith((browser.base, "about:", "data:")) for address in addresses), addresses
+
+
+def test_it_is_the_same_from_a_web_server(browser: Browser) -> None:
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(browser.site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        browser.driver.get(f"http://127.0.0.1:{server.server_port}/explore.html")
+        assert browser.until(DRAWN) == str(len(CELLS))
+        assert browser.complaints() == []
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+MARKS = """
+const view = document.getElementById("chart").view, found = new Set();
+(function walk(item) {
+  if (item.datum && item.datum.at !== undefined && ["mean", "group"].includes(item.datum.kind) && item.mark.marktype === "symbol") found.add(item.datum.at);
+  for (const each of item.items || []) walk(each);
+})(view.scenegraph().root);
+return found.size;
+"""
+
+
+@pytest.mark.parametrize(
+    "state", ["", "#campaign=first-light|second-light", "#campaign=first-light&per=disks&full=yes", "#campaign=first-light&x=series&only-workers=48"]
+)
+def test_each_row_of_the_numbers_is_a_mark(browser: Browser, state: str) -> None:
+    browser.open(f"explore.html{state}", DRAWN)
+    rows = browser.run("return document.querySelectorAll('#numbers tbody tr').length")
+    assert rows == browser.run(MARKS) == int(browser.run(DRAWN)) > 0
+    points = browser.run("return document.querySelector('#numbers a[download]').href")
+    assert points.startswith("blob:")
+
+
+def test_a_view_comes_back_from_its_address(browser: Browser) -> None:
+    browser.open("explore.html#campaign=first-light&per=price&x=series&price-disks=0.5&view=whole", DRAWN)
+    address = browser.driver.current_url
+    heads, rows = (browser.run(f"return document.querySelector('#numbers {part}').textContent") for part in ("thead", "tbody"))
+    browser.open(address.removeprefix(f"{browser.base}/"), DRAWN)
+    assert browser.driver.current_url == address
+    assert "price-disks=0.5" in address
+    assert (heads, rows) == tuple(browser.run(f"return document.querySelector('#numbers {part}').textContent") for part in ("thead", "tbody"))
+    assert "per 1,000 USD" in heads
+
+
+def test_prices_rank_anew(browser: Browser) -> None:
+    def ranked(state: str) -> list[float]:
+        browser.open(f"explore.html#campaign=first-light&per=price&x=series&only-workers=48{state}", DRAWN)
+        return [float(cell.get_attribute("textContent")) for cell in browser.find("#numbers tbody td:nth-child(9)")]
+
+    before, cheaper = ranked(""), ranked("&price-disks=0")
+    assert len(before) == len(cheaper) == 4
+    assert all(one < other for one, other in zip(before, cheaper, strict=True))
+
+
+def test_from_a_finding_to_a_raw_file_in_four_clicks(browser: Browser, project: Path) -> None:
+    browser.open("index.html")
+    browser.find(".findings a")[0].click()
+    browser.until(DRAWN)
+    cells = browser.find("details.claim[open] li a")
+    assert cells, "the claim of the finding is open, with the cells behind it"
+    cells[0].click()
+    browser.until(DRAWN)
+    files = [link for link in browser.find("#files a") if link.text == "workload/stdout.txt"]
+    address = files[0].get_attribute("href")
+    assert Path(unquote(address.removeprefix("file://"))).is_relative_to(project / "raw")
+    files[0].click()
+    browser.until("return document.body && document.body.textContent.includes('Iozone')")
+    browser.driver.back()
+    browser.until(DRAWN)
+    browser.driver.back()
+    assert browser.until("return document.querySelector('details.claim[open]') !== null")
+
+
+def test_a_cell_shows_what_each_disk_did_and_who_uses_it(browser: Browser) -> None:
+    browser.open(cell_of(browser, CELLS[3]), DRAWN)
+    assert int(browser.run(DRAWN)) > 1
+    measures = [option.text for option in browser.find("#choice label:nth-child(2) option")]
+    assert any("CPU, busy" in each for each in measures)
+    assert any("disks, written" in each for each in measures)
+    assert f"{FIGURE}.csv" in browser.find("#used")[0].text
+    assert "glusterlab trace figures/first-light/" in browser.find("#used")[0].text
+    assert browser.run("return document.querySelectorAll('#samples tbody tr').length") == 3
+
+
+def test_charts_are_walked_by_keys_and_tables_are_sorted(browser: Browser) -> None:
+    browser.open("explore.html#campaign=first-light", DRAWN)
+    chart = browser.find("#chart .chart")[0]
+    chart.send_keys(Keys.ARROW_RIGHT)
+    assert browser.until("return document.querySelector('#chart [role=status]').textContent").startswith(("write", "read"))
+    browser.find("#numbers summary")[0].click()
+    heads = browser.find("#numbers th button")
+    heads[8].send_keys(Keys.ENTER)
+    values = [float(cell.text) for cell in browser.find("#numbers tbody td:nth-child(9)")]
+    assert values == sorted(values)
+    assert browser.find("#numbers th")[8].get_attribute("aria-sort") == "ascending"
+
+
+def test_search_finds_claims_figures_and_cells(browser: Browser) -> None:
+    browser.open("methods.html")
+    browser.find("#search")[0].send_keys("write 4 gib disperse")
+    assert browser.until("return document.querySelectorAll('#found a').length") > 0
+    browser.find("#search")[0].send_keys(Keys.ARROW_DOWN)
+    browser.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    assert browser.until("return location.pathname.endsWith('cell.html')")
+
+
+def test_hostile_titles_stay_text(browser: Browser) -> None:
+    browser.open("index.html")
+    assert HOSTILE in browser.find("#campaigns + div")[0].get_attribute("textContent")
+    browser.open("claims.html", DRAWN)
+    assert HOSTILE in browser.find("#choice option")[0].get_attribute("textContent")
+    assert browser.run("return [...document.scripts].filter((each) => !each.src).length") == 0
+
+
+def test_every_page_passes_axe(browser: Browser, views: dict[str, tuple[str, str]]) -> None:
+    script = AXE.read_text()
+    for name, (page, ready) in views.items():
+        browser.open(page, ready)
+        browser.run("document.querySelectorAll('details').forEach((each, n) => { if (n < 20) each.open = true; })")
+        browser.run(script)
+        found = browser.driver.execute_async_script("axe.run(document).then(arguments[0])")
+        told = [(each["id"], each["help"], each["nodes"][0]["html"][:200]) for each in found["violations"]]
+        assert told == [], name
+
+
+@pytest.fixture
+def narrow(browser: Browser) -> Iterator[Callable[[int], None]]:
+    def resize(width: int) -> None:
+        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    yield resize
+    browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_pages_fit_a_phone(browser: Browser, views: dict[str, tuple[str, str]], narrow: Callable[[int], None]) -> None:
+    narrow(400)
+    for name, (page, ready) in views.items():
+        browser.open(page, ready)
+        wide = browser.run(
+            "return [...document.querySelectorAll('main > *')].filter((each) => each.getBoundingClientRect().right > 401)"
+            ".map((each) => each.outerHTML.slice(0, 200))"
+        )
+        assert browser.run("return document.documentElement.scrollWidth") <= 400, (name, wide)
