@@ -34,8 +34,9 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-reproduce: setup ## Run the notebooks and write figures/; only what changed
+reproduce: setup ## Run the notebooks, write figures/ and the report in figures/site/; only what changed
 	@$(BIN)/glusterlab reproduce
+	@$(BIN)/glusterlab site
 
 test: lint unit testbed ## Check everything, as CI does
 
@@ -77,4 +78,4 @@ lock: setup ## Write requirements.lock anew from pyproject.toml; UPGRADE=1 takes
 clean: ## Remove .venv, caches and what reproduce can make again
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find glusterlab tests -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -rf figures/*/tables figures/*/notebooks figures/*/.reproduce.json figures/*/.reproduce.lock
+	rm -rf figures/site figures/*/tables figures/*/notebooks figures/*/.reproduce.json figures/*/.reproduce.lock

@@ -31,6 +31,7 @@ LAYERS = (
     ("figures",),
     ("sections",),
     ("reproduce",),
+    ("site",),
     ("testbed", "importing", "publishing"),
     ("cli",),
 )
@@ -38,8 +39,9 @@ LAYERS = (
 
 RANK = {name: place for place, names in enumerate(LAYERS) for name in names}
 
-LIBRARY_LINES, TEST_LINES, FLAT_FILES = 46_600, 36_100, 12
-"""Only ever lowered, but for tests of what studies need; the design allows 48,000 with all studies."""
+LIBRARY_LINES, TEST_LINES, FLAT_FILES = 47_600, 36_700, 12
+"""Only ever lowered, but for tests of what studies need and for the report, which may have 2,500 lines of its own; the
+design allows 48,000 with all studies, and the report besides."""
 
 
 def modules() -> dict[str, Path]:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import jinja2
 
 from glusterlab.errors import GlusterlabError
-from glusterlab.figures.names import COMMON_PREFIXES, PAGE, PICTURES, OutputName, output_files
+from glusterlab.figures.names import COMMON_PREFIXES, PICTURES, OutputName, output_files
 from glusterlab.figures.tables import Table
 from glusterlab.spec.studies import NO_STUDY, load_study, no_study, study_folder
 from glusterlab.spec.yaml import load_yaml
@@ -38,7 +38,6 @@ class Figure:
     table: Table
     notebook: str
     earlier: bool = False  # of an earlier run
-    page: str = ""  # a page of its own that shows more
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,6 @@ def collect(
                 table=Table.whole(text) if is_table else Table.numbers(text),
                 notebook=before,
                 earlier=noted and files[0] in earlier,
-                page=f"{name}.{PAGE}" if (folder / f"{name}.{PAGE}").is_file() else "",
             )
         )
     # of the project's own, what is drawn goes before what is told

@@ -14,7 +14,6 @@ from glusterlab.errors import UsageError
 from glusterlab.spec.studies import NO_STUDY, PREFIX_FORM
 
 PICTURES = ("svg", "png")
-PAGE = "html"
 COMMON_PREFIXES = {"F": "fig", "T": "tab"}  # by the letters of labels, in notebooks that run on any study
 
 _NAME = re.compile(

@@ -15,7 +15,7 @@ from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.saturation.timeline import JUDGED_METRICS
 from glusterlab.analysis.select import same_size
 from glusterlab.errors import DataError, UsageError
-from glusterlab.figures.names import PAGE, PICTURES, OutputName
+from glusterlab.figures.names import PICTURES, OutputName
 from glusterlab.figures.save import parse_formats, save, show, write_caption
 from glusterlab.figures.tables import ORIGIN, SavedTable, Table, to_csv
 from glusterlab.plots.style import DIGEST_LENGTH, UNCHECKED, Frame, Provenance, house_style
@@ -96,15 +96,13 @@ class Section:
         caption: str = "",
         missing: str = "",
         footer: str = "",
-        page: str = "",
     ) -> Iterator[Frame]:
         """A frame of house style to draw on; on leaving, the figure is saved with its numbers and caption, and shown.
 
         ``name`` is the file name without suffix: ``fig05-large-files-by-workers``, or ``extra-...`` for one that the
         study lacks. ``table`` is what is drawn: it becomes the CSV file. Without rows the campaign did not measure it:
         then ``missing`` says why, what the body drew is dropped, and so are errors that missing rows explain.
-        ``footer`` replaces the usual one, of the campaign with the samples of the table (or of `Frame.rows`). ``page``
-        is an HTML page that shows more of the same.
+        ``footer`` replaces the usual one, of the campaign with the samples of the table (or of `Frame.rows`).
         """
         output = OutputName.require(name, self.study.outputs, self.published_folder / STUDY, "fig", "extra")
         with house_style():
@@ -125,10 +123,6 @@ class Section:
                 figure = frame.finish((footer or self.provenance.footer(rows)) + unchecked)
                 alt = f"{output.titled(title, between=': ')}. {caption}"
                 frame.saved = save(figure, self.folder, name, self._with_origin(table), self.formats)
-                beside = self.folder / f"{name}.{PAGE}"
-                beside.unlink(missing_ok=True)
-                if page:
-                    write_atomically(beside, page, durable=False)
                 numbers = next((path for path in frame.saved.files if path.suffix == ".csv"), None)
                 write_caption(self.folder, name, numbers, title=title, caption=caption, alt=alt)
         show(frame.saved)
@@ -158,7 +152,7 @@ class Section:
 
     def _not_measured(self, name: str, output: OutputName, title: str, reason: str) -> NotMeasured:
         """Leave the reason, and no file of an earlier run."""
-        for suffix in (*PICTURES, "csv", PAGE):
+        for suffix in (*PICTURES, "csv"):
             (self.folder / f"{name}.{suffix}").unlink(missing_ok=True)
         reason = reason or "The campaign has nothing to put into it."
         write_caption(self.folder, name, title=title, reason=reason)

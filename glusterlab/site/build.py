@@ -17,6 +17,7 @@ import jinja2
 from filelock import FileLock, Timeout
 
 from glusterlab import __version__, parallel
+from glusterlab.analysis.claims.scorecard import published_text
 from glusterlab.analysis.claims.verdicts import VERDICTS
 from glusterlab.errors import GlusterlabError, UsageError
 from glusterlab.figures.gallery import Chapter
@@ -24,11 +25,17 @@ from glusterlab.reasons import MEANINGS
 from glusterlab.reproduce.state import STATE as REPRODUCED
 from glusterlab.site.data import QUANTITIES, Report, pairs, plain
 from glusterlab.site.notebooks import section_body
+from glusterlab.spec.across import FILE as ACROSS
+from glusterlab.spec.across import load_across
+from glusterlab.spec.claims import FILE as CLAIMS
+from glusterlab.spec.claims import load_claims
 from glusterlab.spec.models import model_limits
+from glusterlab.spec.studies import studies
 from glusterlab.spec.yaml import load_yaml
 from glusterlab.store.digests import RawDigests, environment_parts, key
 from glusterlab.store.files import file_digest, write_atomically
 from glusterlab.tables.schema import SCHEMAS
+from glusterlab.tools import vocabulary
 
 STATE = ".site.json"
 _LOCK = ".site.lock"
@@ -43,6 +50,7 @@ PAGES = {
     "claims": "Claims",
     "sections": "Sections",
     "studies": "Studies",
+    "across": "Across studies",
     "methods": "Methods and limits",
     "glossary": "Glossary",
     "cell": "Cell",
@@ -117,7 +125,7 @@ def _build(
     force: bool,
     progress: Callable[[str, str], None],
 ) -> Built:
-    known = _read_state(folder)
+    known, known_pages = _read_state(folder)
     keys, stale, failed = {}, [], {}
     environment = environment_parts(project)
     for raw in raws:
@@ -149,8 +157,12 @@ def _build(
         for path in (folder / place).glob("*/"):
             if path.name not in campaigns:
                 shutil.rmtree(path)
-    _write_pages(campaigns, folder, raw_url or os.path.relpath(project / "raw", folder))
-    write_atomically(folder / STATE, json.dumps({"schema_version": _SCHEMA_VERSION, "campaigns": campaigns}))
+    address = raw_url or os.path.relpath(project / "raw", folder)
+    pages = key({**environment, "raw": address, "campaigns": {name: each["key"] for name, each in campaigns.items()}})
+    if force or pages != known_pages:
+        _write_pages(campaigns, folder, address, project / "raw" / "published")
+    noted = {"schema_version": _SCHEMA_VERSION, "pages": pages, "campaigns": campaigns}
+    write_atomically(folder / STATE, json.dumps(noted))
     files = [path for path in folder.rglob("*") if path.is_file()]
     made = tuple(job.raw.name for job in stale if job.raw.name not in failed)
     return Built(
@@ -163,12 +175,13 @@ def _build(
     )
 
 
-def _read_state(folder: Path) -> dict[str, Any]:
+def _read_state(folder: Path) -> tuple[dict[str, Any], str]:
+    """What an earlier build noted of each campaign, and the digest of what all pages were made of."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         data = json.loads((folder / STATE).read_bytes())
         if data["schema_version"] == _SCHEMA_VERSION:
-            return dict(data["campaigns"])
-    return {}
+            return dict(data["campaigns"]), str(data["pages"])
+    return {}, ""
 
 
 def script(name: str, data: Any) -> str:
@@ -201,6 +214,7 @@ def _make(job: _Job) -> tuple[tuple[str, dict[str, Any], str], Sequence[_Job]]:
             "quantities": list(report.summaries()),
             "prices": plain(report.costs()),
             "rates": plain(report.rates()),
+            "verdicts": report.verdicts(),
             "sections": bodies,
         }
     except (GlusterlabError, OSError) as error:
@@ -245,7 +259,38 @@ def _missing(chapter: Chapter) -> list[dict[str, str]]:
     return [{"label": entry.label, "title": entry.title, "reason": entry.reason} for entry in chapter.missing]
 
 
-def _write_pages(campaigns: Mapping[str, Mapping[str, Any]], folder: Path, raw: str) -> None:
+def _questions(published: Path, campaigns: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What several studies say to one question, each with what was measured of it."""
+    files = {folder.name: folder / CLAIMS for folder in studies(published) if (folder / CLAIMS).is_file()}
+    if not (published / ACROSS).is_file():
+        return []
+    names = vocabulary()
+    stated = {study: {claim.id: claim for claim in load_claims(file, names).claims} for study, file in files.items()}
+    ordered = sorted(campaigns.values(), key=lambda each: -int(each["entry"]["cells"]))
+
+    def row(study: str, claim: str) -> dict[str, Any]:
+        of = stated[study][claim]
+        found = {"study": study, "id": claim, "says": of.paraphrase, "published": published_text(of)}
+        own = [each for each in ordered if each["entry"]["study"] == study and claim in each["verdicts"]]
+        told = [each for each in own if each["verdicts"][claim][0] != "not measured"]
+        if told:
+            found["verdict"], found["measured"] = told[0]["verdicts"][claim]
+        return found | {"campaign": told[0]["entry"]["name"] if told else ""}
+
+    return [
+        {"id": question.id, "question": question.question}
+        | {
+            "topics": [
+                {"about": topic.about, "note": topic.note, "studies": topic.studies}
+                | {"claims": [row(*reference) for reference in topic.claims]}
+                for topic in question.topics
+            ]
+        }
+        for question in load_across(published / ACROSS, stated).questions
+    ]
+
+
+def _write_pages(campaigns: Mapping[str, Mapping[str, Any]], folder: Path, raw: str, published: Path) -> None:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE / "templates"),
         autoescape=True,
@@ -255,7 +300,7 @@ def _write_pages(campaigns: Mapping[str, Mapping[str, Any]], folder: Path, raw: 
     )
     environment.filters["url"] = quote
     entries = [each["entry"] for each in campaigns.values()]
-    studies = {each["entry"]["study"]: each["study"] for each in campaigns.values()}
+    measured = {each["entry"]["study"]: each["study"] for each in campaigns.values()}
     found = {quantity for each in campaigns.values() for quantity in each["quantities"]}
     site = {
         "version": __version__,
@@ -270,12 +315,12 @@ def _write_pages(campaigns: Mapping[str, Mapping[str, Any]], folder: Path, raw: 
         "looks": {series: look for each in campaigns.values() for series, look in each["looks"].items()},
         "prices": next((each["prices"] for each in campaigns.values() if each["prices"]), None),
     }
-    shared: dict[str, Any] = {"menu": PAGES, "site": site, "studies": studies, "version": __version__}
+    shared: dict[str, Any] = {"menu": PAGES, "site": site, "studies": measured, "version": __version__}
     _put(folder / "data" / "site.js", script("site", site))
     _put(
         folder / "data" / "pairs.js", script("pairs", pairs({name: each["rates"] for name, each in campaigns.items()}))
     )
-    for study, data in studies.items():
+    for study, data in measured.items():
         _put(folder / "data" / f"study-{study}.js", script(f"study-{study}", data))
     terms, _ = load_yaml(_HERE / "glossary.yaml")
     columns = {name: meaning for name, (_, meaning) in SCHEMAS["samples"].items()}
@@ -283,6 +328,7 @@ def _write_pages(campaigns: Mapping[str, Mapping[str, Any]], folder: Path, raw: 
         "methods": {"limits": model_limits()},
         "glossary": {"terms": terms["terms"], "reasons": MEANINGS, "columns": columns},
         "sections": {"campaigns": campaigns},
+        "across": {"questions": _questions(published, campaigns)},
     }
     for name, title in PAGES.items():
         page = environment.get_template(f"{name}.html.j2")

@@ -23,6 +23,7 @@ from glusterlab.analysis.claims.scorecard import (
     claim_data,
     contradictions_of,
     headline,
+    measured_text,
     published_text,
     scorecard,
     totals,
@@ -204,6 +205,10 @@ class Report:
             "contradictions": [(one.id, other.id, why) for one, other, why in claims.contradictions()],
         }
 
+    def verdicts(self) -> dict[str, tuple[str, str]]:
+        """Verdict and measured ratio of each claim, by its id."""
+        return {str(row["id"]): (str(row["verdict"]), measured_text(row)) for _, row in self.card.iterrows()}
+
     def findings(self) -> list[dict[str, Any]]:
         """The statements that measurements decide most firmly, each with its ratio; of one evidence one."""
         rows = self.card[self.card["class"].isin(EVIDENCE) & self.card["verdict"].isin(_DECIDED)]
@@ -322,15 +327,12 @@ class Report:
             rows = every[every["cell_id"] == cell]
             telemetry = section.telemetry_of(rows)
             verdicts = verdict.judge(telemetry, rows, capacity, USUAL).verdicts
-            series = drill_down(telemetry, rows, capacity, verdicts)
-            packed = series.pop("cells")
             facts = self.samples[self.samples["cell_id"] == cell].set_index("sample")
             yield (
                 cell,
                 {
                     "samples": [self._sample(sample, facts) for sample in stored[cell] if sample.sample in facts.index],
-                    "series": {name: series[name] for name in ("measures", "resources", "groups")}
-                    | {"samples": packed[0]["samples"] if packed else []},
+                    "series": drill_down(telemetry, rows, capacity, verdicts),
                     "used_by": used[cell],
                     "claims": claims[cell],
                 },

@@ -58,7 +58,7 @@ CHUNK_BYTES = 24 << 20
 
 MARKER = ".glusterlab-tables"  # says that a folder is ours: nothing is removed in any other
 
-LATER = ("analysis", "plots", "figures", "sections", "reproduce", "testbed", "importing", "publishing", "cli")
+LATER = ("analysis", "plots", "figures", "sections", "reproduce", "site", "testbed", "importing", "publishing", "cli")
 """Folders of the library that tables import nothing of: a change there changes no table."""
 
 INDEX = "key.json"

@@ -69,22 +69,6 @@ def test_tables_and_the_projects_own_figures_are_listed(folder: Path, tmp_path: 
     assert "extra-orphan" not in text
 
 
-def test_a_figure_leads_to_the_page_that_shows_more_of_it(folder: Path, tmp_path: Path) -> None:
-    (folder / "extra-drill-down.svg").write_text(SVG)
-    (folder / "extra-drill-down.html").write_text("<script>run()</script>")
-    # a page without a figure is nobody's
-    (folder / "extra-lost.html").write_text("")
-    figures, _ = collect(folder, {})
-    assert {figure.name: figure.page for figure in figures if figure.page} == {
-        "extra-drill-down": "extra-drill-down.html"
-    }
-    text = write_index(tmp_path, folder, digest="", made_by={}).read_text()
-    assert '<a href="extra-drill-down.html">Open the interactive page</a>' in text
-    assert text.count("Open the interactive page") == 1
-    assert "extra-lost" not in text
-    assert "script" not in Page(text).tags
-
-
 def notebook(folder: Path, name: str, text: str) -> None:
     (folder / "notebooks").mkdir(exist_ok=True)
     cells = [{"cell_type": "markdown", "source": text.splitlines(keepends=True)}]

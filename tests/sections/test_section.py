@@ -139,8 +139,8 @@ def test_a_frame_is_drawn_on_and_saved_with_numbers_and_caption(section: Section
     assert all(text in svg for text in (f"F12  {title}", "Bar: mean.", "night · GlusterFS 10.3 · n = 3"))
 
 
-def draw(section: Section, name: str, table: pd.DataFrame, page: str = "") -> object:
-    with section.figure(name, table, page=page, **FRAME) as figure:
+def draw(section: Section, name: str, table: pd.DataFrame) -> object:
+    with section.figure(name, table, **FRAME) as figure:
         draw_per_disk(figure, table, unit="MB/s", factor=1e-6)
     return figure.saved
 
@@ -204,18 +204,6 @@ def test_other_names_of_figures_are_refused(section: Section, name: str) -> None
     section = replace(section, published_folder=section.published_folder.with_name("none"))
     with pytest.raises(UsageError, match=r"a study, which campaign.yaml names in the key study$"):
         section.table("fig05-x", section.samples, title="", caption="")
-
-
-def test_a_page_lies_beside_its_figure_and_goes_with_it(section: Section) -> None:
-    table = best_disks(section)
-    page = section.folder / "extra-per-disk.html"
-    draw(section, "extra-per-disk", table, "<p>A page</p>")
-    assert page.read_text() == "<p>A page</p>"
-    draw(section, "extra-per-disk", table)
-    assert not page.exists()
-    draw(section, "extra-per-disk", table, "<p>A page</p>")
-    draw(section, "extra-per-disk", table.iloc[:0], "<p>A page</p>")
-    assert [path.name for path in section.folder.iterdir()] == ["extra-per-disk.json"]
 
 
 PARTS = pd.DataFrame({"part": ["chassis <1>", "disk"], "count": [6, 72], "price, USD": [2499.5, float("nan")]}, [7, 9])

@@ -54,7 +54,12 @@ class Browser:
 
     def complaints(self) -> list[str]:
         """What the console has said since the last call."""
-        return [entry["message"] for entry in self.driver.get_log("browser")]
+        return [entry["message"] for entry in self.log("browser")]
+
+    def log(self, kind: str) -> list[dict[str, Any]]:
+        """What the browser has logged since the last call."""
+        found: list[dict[str, Any]] = self.driver.get_log(kind)  # type: ignore[no-untyped-call]
+        return found
 
 
 DRAWN = "return document.documentElement.dataset.drawn"
@@ -90,11 +95,11 @@ def views(browser: Browser) -> dict[str, tuple[str, str]]:
 
 
 def test_no_page_complains_or_asks_for_anything_else(browser: Browser, views: dict[str, tuple[str, str]]) -> None:
-    browser.driver.get_log("performance")
+    browser.log("performance")
     for name, (page, ready) in views.items():
         browser.open(page, ready)
         assert browser.complaints() == [], name
-    events = [json.loads(entry["message"])["message"] for entry in browser.driver.get_log("performance")]
+    events = [json.loads(entry["message"])["message"] for entry in browser.log("performance")]
     sent = [each["params"] for each in events if each["method"] == "Network.requestWillBeSent"]
     addresses = {each["request"]["url"] for each in sent}
     assert any(address.endswith("explore.js") for address in addresses)
@@ -120,7 +125,8 @@ def test_it_is_the_same_from_a_web_server(browser: Browser) -> None:
 MARKS = """
 const view = document.getElementById("chart").view, found = new Set();
 (function walk(item) {
-  if (item.datum && item.datum.at !== undefined && ["mean", "group"].includes(item.datum.kind) && item.mark.marktype === "symbol") found.add(item.datum.at);
+  const datum = item.datum || {};
+  if (item.mark.marktype === "symbol" && ["mean", "group"].includes(datum.kind)) found.add(datum.at);
   for (const each of item.items || []) walk(each);
 })(view.scenegraph().root);
 return found.size;
@@ -128,7 +134,13 @@ return found.size;
 
 
 @pytest.mark.parametrize(
-    "state", ["", "#campaign=first-light|second-light", "#campaign=first-light&per=disks&full=yes", "#campaign=first-light&x=series&only-workers=48"]
+    "state",
+    [
+        "",
+        "#campaign=first-light|second-light",
+        "#campaign=first-light&per=disks&full=yes",
+        "#campaign=first-light&x=series&only-workers=48",
+    ],
 )
 def test_each_row_of_the_numbers_is_a_mark(browser: Browser, state: str) -> None:
     browser.open(f"explore.html{state}", DRAWN)
@@ -141,11 +153,15 @@ def test_each_row_of_the_numbers_is_a_mark(browser: Browser, state: str) -> None
 def test_a_view_comes_back_from_its_address(browser: Browser) -> None:
     browser.open("explore.html#campaign=first-light&per=price&x=series&price-disks=0.5&view=whole", DRAWN)
     address = browser.driver.current_url
-    heads, rows = (browser.run(f"return document.querySelector('#numbers {part}').textContent") for part in ("thead", "tbody"))
+    heads, rows = (
+        browser.run(f"return document.querySelector('#numbers {part}').textContent") for part in ("thead", "tbody")
+    )
     browser.open(address.removeprefix(f"{browser.base}/"), DRAWN)
     assert browser.driver.current_url == address
     assert "price-disks=0.5" in address
-    assert (heads, rows) == tuple(browser.run(f"return document.querySelector('#numbers {part}').textContent") for part in ("thead", "tbody"))
+    assert (heads, rows) == tuple(
+        browser.run(f"return document.querySelector('#numbers {part}').textContent") for part in ("thead", "tbody")
+    )
     assert "per 1,000 USD" in heads
 
 
@@ -193,7 +209,9 @@ def test_charts_are_walked_by_keys_and_tables_are_sorted(browser: Browser) -> No
     browser.open("explore.html#campaign=first-light", DRAWN)
     chart = browser.find("#chart .chart")[0]
     chart.send_keys(Keys.ARROW_RIGHT)
-    assert browser.until("return document.querySelector('#chart [role=status]').textContent").startswith(("write", "read"))
+    assert browser.until("return document.querySelector('#chart [role=status]').textContent").startswith(
+        ("write", "read")
+    )
     browser.find("#numbers summary")[0].click()
     heads = browser.find("#numbers th button")
     heads[8].send_keys(Keys.ENTER)
@@ -245,7 +263,7 @@ def test_pages_fit_a_phone(browser: Browser, views: dict[str, tuple[str, str]], 
     for name, (page, ready) in views.items():
         browser.open(page, ready)
         wide = browser.run(
-            "return [...document.querySelectorAll('main > *')].filter((each) => each.getBoundingClientRect().right > 401)"
-            ".map((each) => each.outerHTML.slice(0, 200))"
+            "return [...document.querySelectorAll('main *')].filter((each) => each.getBoundingClientRect().right > 401)"
+            ".map((each) => each.outerHTML.slice(0, 200)).slice(0, 5)"
         )
         assert browser.run("return document.documentElement.scrollWidth") <= 400, (name, wide)

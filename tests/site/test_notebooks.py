@@ -64,6 +64,7 @@ def test_text_tables_and_figures_come_and_code_does_not(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_that_runs_or_loads_comes_onto_a_page(tmp_path: Path, hostile: str) -> None:
-    for cell in (output(text_html=hostile, text_plain="x"), {"cell_type": "markdown", "source": hostile}):
+    markdown: dict[str, object] = {"cell_type": "markdown", "source": hostile}
+    for cell in (output(text_html=hostile, text_plain="x"), markdown):
         found = body(tmp_path, cell)
         assert not any(word in found for word in ("<script", "onerror", "onclick", "javascript:", "<iframe"))

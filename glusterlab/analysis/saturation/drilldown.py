@@ -1,7 +1,6 @@
-"""Telemetry of single samples over time, per host and disk, packed for an interactive page of bounded size.
+"""Telemetry of single samples over time, per host and disk, packed for the page of their cell.
 
-A value is one byte, exact to 0.4 % of the largest of its measure in its sample; records of a long sample are averaged;
-samples are taken until `MOST_BYTES` are full, of every cell its first one before any second one.
+A value is one byte, exact to 0.4 % of the largest of its measure in its sample; records of a long sample are averaged.
 """
 
 import base64
@@ -10,7 +9,6 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import count
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -22,11 +20,7 @@ from glusterlab.analysis.saturation.summary import short_verdict
 from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
 from glusterlab.analysis.saturation.timeline import Timeline, evened, timelines
 from glusterlab.analysis.select import operation_rank, valid_samples, with_series
-from glusterlab.analysis.words import worker_count
 from glusterlab.errors import UsageError
-from glusterlab.units import format_size
-
-MOST_BYTES = 1_000_000  # packed values on one page, as text; at least one sample is on it
 
 MOST_STEPS = 240  # steps of a sample
 
@@ -91,7 +85,7 @@ def find_sample(samples: pd.DataFrame, text: str) -> pd.DataFrame:
 
 
 def inspect_sample(samples: pd.DataFrame, rows: pd.DataFrame, text: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Samples of a page: `rows` and the one named by `text`, else of their first series and tool; and that one."""
+    """`rows` and the sample named by `text`, else one of their first series and tool; and that one."""
     if rows.empty and not text.strip():
         return rows, rows
     if text.strip():
@@ -109,30 +103,21 @@ def drill_down(
     capacity: Mapping[str, Capacity],
     verdicts: pd.DataFrame,
     thresholds: Thresholds = USUAL,
-    *,
-    first: pd.DataFrame | None = None,
-    most_bytes: int = MOST_BYTES,
 ) -> dict[str, Any]:
-    """Samples (with ``series``) over time, packed as values for JSON; `first` is one row of them.
+    """Samples (with ``series``) of a cell over time, packed as values for JSON.
 
     ``measures``: kind, name, unit, factor. ``resources``: role, host, device. ``groups``: lists of resources.
-    ``cells``: id, label, and samples with number, ``start`` (epoch seconds), ``end`` (seconds from there to the end of
-    the first step), ``step``, ``steps``, ``part`` (begin and end of the measured part), ``verdict``, ``layers`` (number
-    of the measure, number of the group, the largest value in the SI unit, threshold or None) and ``data`` (base64 of
-    the zlib format: layer by layer a byte per resource and step). ``first``: cell and sample number.
+    ``samples``: number, ``end`` (seconds from the start of the command to the end of the first step), ``step``,
+    ``steps``, ``part`` (begin and end of the measured part), ``verdict``, ``layers`` (number of the measure, number of
+    the group, the largest value in the SI unit, threshold or None) and ``data`` (base64 of the zlib format: layer by
+    layer a byte per resource and step).
     """
-    ordered = samples.assign(cell_id=samples["cell_id"].astype(str)).sort_values(_SAMPLE, kind="stable")
-    ordered = ordered.assign(_round=ordered.groupby("cell_id").cumcount())
-    if first is not None and len(first):
-        same_cell = ordered["cell_id"] == str(first["cell_id"].iloc[0])
-        ordered.loc[same_cell & (ordered["sample"] == first["sample"].iloc[0]), "_round"] = -1
-    ordered = ordered.sort_values("_round", kind="stable", ignore_index=True)
-    words = {(str(row["cell_id"]), int(row["sample"])): _words(row) for row in verdicts.to_dict("records")}
-    starts = {(str(row["cell_id"]), int(row["sample"])): float(row["start_s"]) for row in ordered.to_dict("records")}
+    ordered = samples.sort_values("sample", kind="stable", ignore_index=True)
+    words = {int(row["sample"]): _words(row) for row in verdicts.to_dict("records")}
+    starts = {int(row["sample"]): float(row["start_s"]) for row in ordered.to_dict("records")}
     # each number is given when its key is first asked for
     measures, resources, groups = (defaultdict[Any, int](count().__next__) for _ in range(3))
-    packed: dict[str, list[dict[str, Any]]] = {}
-    filled = taken = 0
+    found = []
     for cell, number, timeline in timelines(telemetry, ordered):
         joined = -(-len(timeline.ends) // MOST_STEPS)
         layers: list[list[float | None]] = []
@@ -143,34 +128,15 @@ def drill_down(
                 group = groups[tuple(resources[name] for name in names)]
                 layers.append([measures[measure], group, most, None if math.isnan(full) else full])
                 parts.append(data)
-        text = base64.b64encode(zlib.compress(b"".join(parts), 9)).decode("ascii")
-        if taken and filled + len(text) > most_bytes:
-            break
-        filled += len(text)
-        taken += 1
-        sample = {"number": number} | _times(timeline, joined, starts[cell, number])
-        sample |= {"layers": layers, "data": text, "verdict": words.get((cell, number), "")}
-        packed.setdefault(cell, []).append(sample)
-    cells: list[dict[str, Any]] = [
-        {"id": cell, "label": _label(row), "samples": sorted(packed[cell], key=itemgetter("number"))}
-        for row in samples.drop_duplicates("cell_id").to_dict("records")
-        if (cell := str(row["cell_id"])) in packed
-    ]
-    keys = telemetry[_SAMPLE].drop_duplicates().itertuples(index=False, name=None)
-    recorded = {(str(cell), int(number)) for cell, number in keys}
+        sample = {"number": number} | _times(timeline, joined, starts[number])
+        sample |= {"layers": layers, "verdict": words.get(number, "")}
+        found.append(sample | {"data": base64.b64encode(zlib.compress(b"".join(parts), 9)).decode("ascii")})
     return {
         "measures": [list(each) for each in measures],
         "resources": [list(each) for each in resources],
         "groups": [list(each) for each in groups],
-        "cells": cells,
-        "first": list(next(iter(starts))) if starts else None,
-        "left_out": len(recorded & starts.keys()) - taken,
+        "samples": found,
     }
-
-
-def _label(row: Mapping[Any, Any]) -> str:
-    size = format_size(int(row["nominal_file_size_bytes"]))
-    return f"{row['operation']}, {size} files, {row['series']}, {worker_count(row['workers'])}"
 
 
 def _words(row: Mapping[Any, Any]) -> str:
@@ -188,7 +154,6 @@ def _times(timeline: Timeline, joined: int, start: float) -> dict[str, Any]:
         ends = timeline.ends[timeline.inside] - start
         part = [_rounded(float(ends[0]) - timeline.step_s), _rounded(float(ends[-1]))]
     return {
-        "start": _rounded(start, 13),
         "end": _rounded(float(timeline.ends[0]) - start + step - timeline.step_s),
         "step": _rounded(step),
         "steps": -(-len(timeline.ends) // joined),

@@ -45,10 +45,13 @@ def recorded(rows: pd.DataFrame, each: Pool | None = None) -> pd.DataFrame:
     return pd.concat([(each or pool()).table(row) for _, row in rows.iterrows()], ignore_index=True)
 
 
-def packed(rows: pd.DataFrame, each: Pool | None = None, **changed: Any) -> dict[str, Any]:
-    return drill_down(
-        recorded(rows, each), rows, {str(cell): KNOWN for cell in rows["cell_id"]}, NO_VERDICTS, **changed
-    )
+def first_cell(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows["cell_id"] == rows["cell_id"].iloc[0]]
+
+
+def packed(rows: pd.DataFrame, each: Pool | None = None) -> dict[str, Any]:
+    rows = first_cell(rows)
+    return drill_down(recorded(rows, each), rows, {str(cell): KNOWN for cell in rows["cell_id"]}, NO_VERDICTS)
 
 
 def unpacked(data: dict[str, Any], sample: dict[str, Any]) -> dict[tuple[str, str], dict[tuple[str, str], np.ndarray]]:
@@ -69,7 +72,7 @@ def unpacked(data: dict[str, Any], sample: dict[str, Any]) -> dict[tuple[str, st
 
 def test_what_is_unpacked_is_what_was_recorded(rows: pd.DataFrame) -> None:
     data = packed(rows)
-    sample = data["cells"][0]["samples"][0]
+    sample = data["samples"][0]
     assert (sample["steps"], sample["step"], sample["end"]) == (30, 2.0, 2.0)
     found = unpacked(data, sample)
     written = found[RECORDED, "disks, written"]
@@ -93,38 +96,21 @@ def test_a_record_that_is_missing_is_told_apart_from_nothing_done(rows: pd.DataF
     table = recorded(rows.iloc[:1])
     late = table["host"].eq("server01") & (table["time_s"] - float(rows["start_s"].iloc[0]) <= 10)
     data = drill_down(table[~late], rows.iloc[:1], {str(rows["cell_id"].iloc[0]): KNOWN}, NO_VERDICTS)
-    line = unpacked(data, data["cells"][0]["samples"][0])[RECORDED, "disks, written"]["server01", "sdb"]
+    line = unpacked(data, data["samples"][0])[RECORDED, "disks, written"]["server01", "sdb"]
     assert np.isnan(line[:4]).all()
     assert line[5:] == pytest.approx(0.5, abs=0.5 / LEVELS)
 
 
 def test_verdicts_stand_beside_their_samples(rows: pd.DataFrame) -> None:
+    rows = first_cell(rows)
     table = recorded(rows)
     capacity = {str(cell): KNOWN for cell in rows["cell_id"]}
     data = drill_down(table, rows, capacity, judge(table, rows, capacity).verdicts)
-    words = data["cells"][0]["samples"][0]["verdict"]
+    words = data["samples"][0]["verdict"]
     assert words.startswith("part of the disks; ") or "all 12 clients" in words
-    assert data["cells"][0]["label"] == "write, 4 GiB files, disperse 12x(4+2), JBOD, 12 workers"
-    # nothing gives an empty page
-    empty = drill_down(table.iloc[:0], rows, {}, NO_VERDICTS)
-    assert (empty["cells"], empty["left_out"]) == ([], 0)
-    assert drill_down(table, rows.iloc[:0], {}, NO_VERDICTS)["first"] is None
-
-
-def test_a_page_is_full_after_the_first_sample_of_every_cell(rows: pd.DataFrame) -> None:
-    def numbers(page: dict[str, Any]) -> list[list[int]]:
-        return [[sample["number"] for sample in cell["samples"]] for cell in page["cells"]]
-
-    whole = packed(rows)
-    assert (numbers(whole), whole["left_out"]) == ([[1, 2], [1, 2]], 0)
-    bound = int(2.5 * len(whole["cells"][0]["samples"][0]["data"]))
-    part = packed(rows, most_bytes=bound)
-    assert (numbers(part), part["left_out"]) == ([[1], [1]], 2)
-    assert sum(len(sample["data"]) for cell in part["cells"] for sample in cell["samples"]) <= bound
-    # the one that is asked for is there in any case
-    asked = packed(rows, most_bytes=1, first=rows.iloc[[3]])
-    assert (numbers(asked), asked["left_out"]) == ([[2]], 3)
-    assert asked["first"] == [rows["cell_id"].iloc[3], 2]
+    assert [sample["number"] for sample in data["samples"]] == [1, 2]
+    for nothing in (drill_down(table.iloc[:0], rows, {}, NO_VERDICTS), drill_down(table, rows[:0], {}, NO_VERDICTS)):
+        assert nothing["samples"] == []
 
 
 def test_a_long_sample_is_averaged() -> None:
@@ -133,7 +119,7 @@ def test_a_long_sample_is_averaged() -> None:
     rows = select(table.assign(end_s=table["start_s"] + seconds), tool="iozone")
     steps = Pool(seconds).disk("write_bytes_per_s", lambda since: np.where(since % 4 == 0, DISK, 0.0))
     data = packed(rows, steps)
-    (sample,) = data["cells"][0]["samples"]
+    (sample,) = data["samples"]
     assert (sample["steps"], sample["step"], sample["end"]) == (MOST_STEPS, 4.0, 4.0)
     line = unpacked(data, sample)[RECORDED, "disks, written"]["server01", "sdb"]
     assert line[:-1] == pytest.approx(0.5, abs=1 / LEVELS)
