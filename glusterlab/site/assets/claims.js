@@ -4,9 +4,9 @@
   const { load, el, number, table, rows, state, address, select, verdict, interval } = glusterlab;
   const site = await load("site"), words = state.read();
   const judged = site.campaigns.filter((each) => each.totals).sort((one, other) => other.cells - one.cells);
-  const place = document.getElementById("claims");
+  const place = document.getElementById("claims"), MEASURED = "measured";
   if (!judged.length) { place.append("No campaign of this report is of a study with claims."); return; }
-  const chosen = { campaign: words.get("campaign") || judged[0].name, chapter: words.get("chapter") || "", kind: words.get("class") || "", verdict: words.get("verdict") || "", claim: words.get("claim") || "" };
+  const chosen = { campaign: words.get("campaign") || judged[0].name, chapter: words.get("chapter") || "", kind: words.get("class") || "", verdict: words.get("verdict") || (words.get("claim") ? "all" : MEASURED), claim: words.get("claim") || "" };
   if (!judged.some((each) => each.name === chosen.campaign)) chosen.campaign = judged[0].name;
 
   function estimate(of, unit) {
@@ -37,7 +37,7 @@
       const line = (text) => box.append(el("p", { class: "soft" }, text));
       if (of.repeats) line(`What would decide it: ${of.repeats} samples on each side.`);
       if (of.over_the_whole_time) line(`Over the whole time: ${estimate(of.over_the_whole_time.measured, told.unit)}, ${of.over_the_whole_time.verdict}.`);
-      line(`${told.section}${told.figure.length ? ` (${told.figure.join(", ")})` : ""}. Read as: ${told.reading || "it is written"}. In its words: ${told.words}. ${of.class}, ${of.id}.`);
+      line(`${told.section}${told.figure.length ? ` (${told.figure.join(", ")})` : ""}. In its words: "${told.words}". ${told.reading || ""} (${of.class}, ${of.id})`);
       for (const other of told.contradicts) box.append(el("p", { class: "soft" }, "It does not fit ", el("a", { href: address("claims", { campaign: chosen.campaign, claim: other }) }, other), "."));
       if (of.comparisons) box.append(el("ul", {}, ...of.comparisons.map((each) => comparison(each, told.kind === "value" ? "of the published number" : ""))));
     };
@@ -51,7 +51,7 @@
     const data = await load(`claims/${campaign.name}`), study = await load(`study-${campaign.study}`);
     const stated = new Map(study.claims.map((each) => [each.id, each]));
     const all = data.claims.map((each) => ({ ...each, stated: stated.get(each.id) }));
-    const only = all.filter((each) => (!chosen.chapter || each.stated.chapter === chosen.chapter) && (!chosen.kind || each.class === chosen.kind) && (!chosen.verdict || each.verdict === chosen.verdict));
+    const only = all.filter((each) => (!chosen.chapter || each.stated.chapter === chosen.chapter) && (!chosen.kind || each.class === chosen.kind) && (chosen.verdict === "all" || each.verdict === chosen.verdict || (chosen.verdict === MEASURED && each.verdict !== "not measured")));
     state.write({ campaign: chosen.campaign, chapter: chosen.chapter, class: chosen.kind, verdict: chosen.verdict, claim: chosen.claim });
     const set = (key) => (value) => { chosen[key] = value; chosen.claim = ""; show(); };
     const values = (get) => [["", "all"], ...[...new Set(all.map(get))].map((value) => [value, value])];
@@ -59,7 +59,7 @@
       select("Campaign", judged.map((each) => [each.name, each.title]), chosen.campaign, set("campaign")),
       select("Chapter", values((each) => each.stated.chapter), chosen.chapter, set("chapter")),
       select("Class", values((each) => each.class), chosen.kind, set("kind")),
-      select("Verdict", [["", "all"], ...site.verdicts.map((each) => [each, each])], chosen.verdict, set("verdict")));
+      select("Verdict", [[MEASURED, "all that are measured"], ["all", "all"], ...site.verdicts.map((each) => [each, each])], chosen.verdict, set("verdict")));
     document.getElementById("headline").textContent = campaign.headline;
     const totals = rows(campaign.totals), columns = campaign.totals.columns;
     document.getElementById("totals").replaceChildren(el("details", {}, el("summary", {}, "Claims and independent ratios by class"),
