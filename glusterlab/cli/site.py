@@ -9,6 +9,7 @@ import typer
 
 from glusterlab.cli.console import show, talk
 from glusterlab.cli.options import JSON, VERIFY, argument, commands, complete_raw, flag, option, path_option
+from glusterlab.errors import UsageError
 
 app, command = commands()
 
@@ -17,6 +18,7 @@ app, command = commands()
     "glusterlab site",
     "glusterlab site raw/reference --output /tmp/report",
     "glusterlab site --raw-url https://storage.example.org/raw",
+    "glusterlab site --pdf report.pdf raw/reference",
     more="Open index.html of the folder in a browser, or put the folder on any web server: it asks for nothing else.",
 )
 def site(
@@ -28,6 +30,7 @@ def site(
     ),
     output: Path | None = path_option("DIR", "Folder for the report; default: figures/site."),
     raw_url: str = option("URL", "Where pages find raw files; default: raw/ from the report.", default=""),
+    pdf: Path | None = path_option("FILE", "Print the sections of the campaign that is named, by Chromium.", "--pdf"),
     force: bool = flag("--force", "Make also what did not change."),
     verify: bool = VERIFY,  # noqa: ARG001  its callback does it
     json: bool = JSON,
@@ -35,17 +38,24 @@ def site(
     """Make the report that people explore: findings, every cell and claim, with the way to the raw files."""
     from glusterlab.reproduce.reproduce import choose_campaigns
     from glusterlab.site.build import build
+    from glusterlab.site.printing import PRINTED, print_pdf
 
+    if pdf is not None and len(raw or ()) != 1:
+        raise UsageError("--pdf prints one campaign: name its folder, such as raw/reference")
     here = Path.cwd()
     project = next((folder for folder in (here, *here.parents) if (folder / "notebooks").is_dir()), here)
+    chosen = choose_campaigns(raw or (), project)
     built = build(
-        choose_campaigns(raw or (), project),
+        # one is printed of the report over all
+        chosen if pdf is None else list(dict.fromkeys([*choose_campaigns((), project), *chosen])),
         project=project,
         folder=output or project / "figures" / "site",
         raw_url=raw_url,
         force=force,
         progress=lambda name, what: talk(f"{what:10} {name}" if ":" not in what else f"{name} {what}"),
     )
+    if pdf is not None and not built.failed:
+        print_pdf(built.folder / "sections" / chosen[0].name / PRINTED, pdf)
     megabytes = built.bytes / 1e6
     if not json:
         talk(f"{built.pages} pages, {megabytes:.1f} MB, {len(built.made)} campaigns made, {len(built.failed)} failed")

@@ -25,6 +25,7 @@ from glusterlab.reasons import MEANINGS
 from glusterlab.reproduce.state import STATE as REPRODUCED
 from glusterlab.site.data import QUANTITIES, Report, pairs, plain
 from glusterlab.site.notebooks import section_body
+from glusterlab.site.printing import PRINTED, as_one
 from glusterlab.spec.across import FILE as ACROSS
 from glusterlab.spec.across import load_across
 from glusterlab.spec.claims import FILE as CLAIMS
@@ -345,6 +346,10 @@ def _write_pages(campaigns: Mapping[str, Mapping[str, Any]], folder: Path, raw: 
                 **shared,
             )
             _put(folder / "sections" / campaign / f"{section['name']}.html", text)
+        whole = environment.get_template("print.html.j2").render(
+            campaign=each["entry"], sections=as_one(each["sections"]), version=__version__
+        )
+        _put(folder / "sections" / campaign / PRINTED, whole)
     for path in (_HERE / "assets").rglob("*"):
         if path.is_file():
             _put(folder / "assets" / path.relative_to(_HERE / "assets"), path.read_bytes())

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import threading
+import unicodedata
 from collections.abc import Callable, Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from pypdf import PdfReader
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -19,6 +21,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 from glusterlab.site.build import PAGES
+from glusterlab.site.printing import PRINTED, print_pdf
 from tests.site.projects import CELLS, FIGURE, HOSTILE
 
 DRIVER, BROWSER = shutil.which("chromedriver"), shutil.which("chromium")
@@ -246,6 +249,30 @@ def test_every_page_passes_axe(browser: Browser, views: dict[str, tuple[str, str
         found = browser.driver.execute_async_script("axe.run(document).then(arguments[0])")
         told = [(each["id"], each["help"], each["nodes"][0]["html"][:200]) for each in found["violations"]]
         assert told == [], name
+
+
+def letters(text: str) -> str:
+    """A text without blanks, its ligatures taken apart."""
+    return "".join(unicodedata.normalize("NFKC", text).split())
+
+
+def test_the_printed_report_loses_no_row_and_numbers_its_pages(browser: Browser, tmp_path: Path) -> None:
+    page = browser.site / "sections" / "first-light" / PRINTED
+    print_pdf(page, tmp_path / "report.pdf")
+    pages = [each.extract_text() for each in PdfReader(tmp_path / "report.pdf").pages]
+    assert len(pages) > 2
+    for number, text in enumerate(pages, 1):
+        assert letters(text).startswith(f"{number}/{len(pages)}")
+        assert len(letters(text)) > 40, f"page {number} is empty"
+    browser.open(str(page.relative_to(browser.site)))
+    rows = [letters(row.get_attribute("textContent")) for row in browser.find("tr")]
+    whole = letters("".join(text.partition("\n")[2] for text in pages))
+    assert len(rows) > 20
+    assert [row for row in rows if row not in whole] == []
+    links = [str(link.get_attribute("href")) for link in browser.find("a[href*='#']")]
+    targets = browser.run("return [...document.querySelectorAll('[id]')].map((each) => each.id)")
+    assert len(targets) == len(set(targets))
+    assert {unquote(link.partition("#")[2]) for link in links} <= set(targets)
 
 
 @pytest.fixture
