@@ -36,9 +36,9 @@ def site(
     json: bool = JSON,
 ) -> None:
     """Make the report that people explore: findings, every cell and claim, with the way to the raw files."""
-    from glusterlab.reproduce.reproduce import choose_campaigns
     from glusterlab.site.build import build
     from glusterlab.site.printing import PRINTED, print_pdf
+    from glusterlab.store.campaign import choose_campaigns
 
     if pdf is not None and len(raw or ()) != 1:
         raise UsageError("--pdf prints one campaign: name its folder, such as raw/reference")

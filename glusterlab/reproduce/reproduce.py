@@ -23,10 +23,9 @@ from glusterlab.reproduce.state import STATE, Failure, Progress, ReproduceSummar
 from glusterlab.spec.fields import suggest
 from glusterlab.spec.studies import NO_STUDY, Study, load_study, studies, study_folder
 from glusterlab.spec.yaml import load_campaign
-from glusterlab.store.campaign import is_baseline
+from glusterlab.store.campaign import choose_campaigns
 from glusterlab.store.digests import environment_parts
 from glusterlab.store.files import file_digest
-from glusterlab.store.manifest import MANIFEST
 
 
 def reproduce(
@@ -331,33 +330,6 @@ def as_interrupts() -> Iterator[None]:
     finally:
         for number, handler in earlier.items():
             signal.signal(number, handler)
-
-
-def choose_campaigns(raw_paths: Sequence[Path], project: Path) -> list[Path]:
-    """The campaigns of these folders; without any, those in ``raw/`` that are no baselines.
-
-    Raises UsageError when there is none, a folder is no campaign or a baseline, or two have one name.
-    """
-    named: dict[str, Path] = {}
-    for path in raw_paths:
-        if not os.path.lexists(path / MANIFEST):
-            raise UsageError(f"{path} is no campaign: expected a folder with {MANIFEST}, such as raw/first-light")
-        if is_baseline(path):
-            raise UsageError(
-                f"{path} is a baseline, which has no figures of its own: name a campaign that lies beside it and was "
-                "measured on the same hosts"
-            )
-        raw = path.resolve()
-        if named.setdefault(raw.name, raw) != raw:
-            raise UsageError("two campaigns of one name would share a figures folder: reproduce them one at a time")
-    if named:
-        return list(named.values())
-    found = sorted(path.parent for path in (project / "raw").glob(f"*/{MANIFEST}"))
-    chosen = [path for path in found if path.name != "published" and not is_baseline(path)]
-    if not chosen:
-        advice = "measure one with `glusterlab run`, or name its folder; `glusterlab init DIR` makes a lab for it"
-        raise UsageError(f"no campaign in {project / 'raw'}: {advice}")
-    return chosen
 
 
 def runs_on(notebook: Path, study: Study) -> bool:

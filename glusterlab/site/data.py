@@ -89,7 +89,7 @@ _MEASURED = (
 _RATIOS = ("ratio", "ratio_low", "ratio_high", "ratio_published", "band_low", "band_high")
 
 MOST_FINDINGS = 5
-_DECIDED = ("contradicted", "reproduced", "compatible")
+_DECIDED = ("contradicted", "reproduced", "compatible", "depends on counting")
 _DIGITS = 6
 
 
@@ -395,6 +395,8 @@ def _finding(row: Mapping[Any, Any]) -> dict[str, Any]:
     unit = f" {row['unit']}" if row["unit"] else ""
     interval = f"{short_number(row['low'])} to {short_number(row['high'])}"
     measured = f"{short_number(row['measured'])}{unit} ({interval}), n = {row['n']}"
+    if row["verdict"] == "depends on counting":
+        measured += f"; over the whole time {short_number(row['ratio_whole'])}"
     return {
         **{name: row[name] for name in ("id", "says", "published", "verdict", "n", "unit")},
         **{name: row[name] for name in ("ratio", "ratio_low", "ratio_high", "band_low", "band_high")},

@@ -1,96 +1,143 @@
-"""An executed notebook as a part of a page: its text, tables and figures, without its code."""
+"""An executed notebook as a part of a page: what it says and shows, without its code, scripts or styles."""
 
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import bleach
-from nbconvert.filters.markdown_mistune import markdown2html_mistune
+from glusterlab.errors import DataError
+from glusterlab.figures.gallery import Chapter, Figure
 
-from glusterlab.figures.gallery import Figure
-
-_FIGURE = re.compile(r"<([\w.-]+): \d+ values drawn>")
+_FIGURE = re.compile(r"<([\w.+()-]+): \d+ values drawn>")
 _STYLE = re.compile(r"<style.*?</style>", re.DOTALL)
-_NOTEBOOK = re.compile(r'href="([\w.-]+)\.ipynb(#[^"]*)?"')
-_ANCHOR = re.compile(r'<a class="anchor-link".*?</a>')
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_TITLE = re.compile(r"\A\s*# [^\n]*\n?")  # which the page has as its own
+_NOTEBOOK = re.compile(r'href="(?:\./)?([\w.-]+)\.ipynb(#[^"]*)?"')
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+_ANCHOR = re.compile(r"<a class=\"anchor-link\"[^>]*>.*?</a>")  # behind each heading, a link without words
 
-_TAGS = frozenset(
-    {
-        *(
-            "a",
-            "b",
-            "blockquote",
-            "br",
-            "caption",
-            "code",
-            "del",
-            "div",
-            "em",
-            "figcaption",
-            "figure",
-            "hr",
-            "i",
-            "img",
-        ),
-        *("h1", "h2", "h3", "h4", "h5", "li", "ol", "p", "pre", "span", "strong", "sub", "sup", "ul", "img"),
-        *("table", "tbody", "td", "tfoot", "th", "thead", "tr"),
-    }
-)
-_ATTRIBUTES = {
+_TAGS = [
+    *("a", "b", "blockquote", "br", "caption", "code", "dd", "del", "div", "dl", "dt", "em", "figcaption", "figure"),
+    *("h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "li", "ol", "p", "pre", "span", "strong", "sub", "sup"),
+    *("table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
+]
+
+
+def _of_a_picture(_: str, name: str, value: str) -> bool:
+    """Attributes of pictures; none from elsewhere: the report makes no request."""
+    return name in ("alt", "loading") or (name == "src" and _ELSEWHERE.match(value) is None)
+
+
+_ELSEWHERE = re.compile(r"\s*(//|\\\\|[a-z][a-z0-9+.-]*:)", re.IGNORECASE)
+_ATTRIBUTES: dict[str, Any] = {
     "*": ["id", "class", "title"],
-    "div": ["id", "class", "tabindex"],
     "a": ["href"],
-    "img": ["src", "alt", "width", "height", "loading"],
+    "div": ["tabindex", "role", "aria-label"],
+    "img": _of_a_picture,
     "td": ["rowspan", "colspan"],
     "th": ["rowspan", "colspan", "scope"],
 }
 
 
-def section_body(notebook: Path, figures: Mapping[str, Figure], files: str) -> str:
-    """What a notebook says and shows, as HTML that holds neither a script nor a style.
+@dataclass
+class SectionBody:
+    """What a notebook says and shows of a campaign; `files`: the address of the campaign's figures from the page."""
 
-    `figures` by their names; their files are below the address `files`. A link to another notebook leads to its page.
-    """
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    parts = [part for cell in cells for part in _cell(cell, figures, files)]
-    body = bleach.clean("\n".join(parts), tags=_TAGS, attributes=_ATTRIBUTES, protocols=["http", "https"], strip=True)
-    return _NOTEBOOK.sub(lambda found: f'href="{found[1]}.html{found[2] or ""}"', body)
+    chapter: Chapter
+    files: str
+    shown: list[str] = field(default_factory=list)
+    unnamed: int = 0  # tables that are no saved ones: each region of a page has a name of its own
 
+    def html(self, notebook: Path | None, *, outputs: bool = True) -> str:
+        """The body as HTML; without `outputs` figures stand where the code names them, without a notebook alone.
 
-def _text(value: Any) -> str:
-    return "".join(value) if isinstance(value, list) else str(value)
+        Raises DataError where the notebook cannot be read.
+        """
+        try:
+            cells = [] if notebook is None else json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+            parts = [part for cell in cells for part in self._cell(cell, outputs)]
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            raise DataError(f"{notebook}: expected a notebook, it cannot be read: {error}") from error
+        rest = [figure for figure in self.chapter.figures if figure.name not in self.shown]
+        return sanitised("\n".join([*parts, *map(self._saved, rest)]))
 
+    def _cell(self, cell: Mapping[str, Any], outputs: bool) -> Iterator[str]:
+        source = _text(cell["source"])
+        if cell["cell_type"] == "markdown":
+            yield markdown(source if self.shown else _TITLE.sub("", source))
+        elif cell["cell_type"] == "code":
+            if not outputs:
+                yield from (self._saved(each) for each in self.chapter.figures if f'"{each.name}"' in source)
+            for output in cell.get("outputs", ()) if outputs else ():
+                yield from self._output(output)
 
-def _cell(cell: Mapping[str, Any], figures: Mapping[str, Figure], files: str) -> Iterator[str]:
-    if cell["cell_type"] == "markdown":
-        yield _ANCHOR.sub("", markdown2html_mistune(_text(cell["source"])))
-        return
-    for output in cell.get("outputs", ()):
+    def _output(self, output: Mapping[str, Any]) -> Iterator[str]:
         data = output.get("data", {})
-        text = _text(data.get("text/plain", output.get("text", "")))
-        shown = _FIGURE.fullmatch(text.strip())
-        if shown and (figure := figures.get(shown[1])):
-            yield _figure(figure, files)
-        elif "text/html" in data:
-            # a head without words names nothing
-            table = _STYLE.sub("", _text(data["text/html"])).replace("<th></th>", "<td></td>")
-            yield f'<div class="scroll" tabindex="0">{table}</div>'
-        elif text.strip():
-            yield f"<pre>{escape(_ANSI.sub('', text))}</pre>"
+        text = _ESCAPES.sub("", _text(data.get("text/plain", output.get("text", "")))).strip()
+        drawn, first = _FIGURE.fullmatch(text), text.partition("\n")[0]
+        for figure in self.chapter.figures:
+            if (drawn is not None and figure.name == drawn[1]) or (not figure.picture and first == _heading(figure)):
+                yield self._saved(figure, "" if figure.picture else _text(data.get("text/html", "")))
+                return
+        if "text/html" in data:
+            self.unnamed += 1
+            yield _scrolled(_text(data["text/html"]), f"table {self.unnamed} without a name")
+        elif text and drawn is None:
+            yield f'<pre tabindex="0">{escape(text)}</pre>'
+
+    def _saved(self, figure: Figure, table: str = "") -> str:
+        """A figure that was saved, its files linked; of a table as the notebook has it, else as the page of figures."""
+        self.shown.append(figure.name)
+        title = f"{figure.label}: {figure.title}".removeprefix(": ")
+        links = " ".join(f'<a href="{self._file(name)}">{name.rpartition(".")[2].upper()}</a>' for name in figure.files)
+        if figure.picture:
+            source = self._file(picture_of(figure))
+            content = f'<img src="{source}" alt="{escape(figure.alt)}" loading="lazy">'
+        else:
+            content = _scrolled(table or figure.table.html, title)
+        caption = f'<b>{escape(title)}</b> {escape(figure.caption)} <span class="files">{links}</span>'
+        return f'<figure id="{escape(figure.name)}">{content}<figcaption>{caption}</figcaption></figure>'
+
+    def _file(self, name: str) -> str:
+        return escape(f"{self.files}/{quote(name)}")
 
 
-def _figure(figure: Figure, files: str) -> str:
-    def address(name: str) -> str:
-        return escape(f"{files}/{quote(name)}")
+def picture_of(figure: Figure) -> str:
+    """The picture that a page shows: PNG, which is small and the same everywhere, else what there is."""
+    return next((name for name in figure.files if name.endswith(".png")), figure.picture)
 
-    links = " ".join(f'<a href="{address(name)}">{name.rpartition(".")[2].upper()}</a>' for name in figure.files)
-    picture = next((name for name in figure.files if name.endswith(".png")), figure.picture)
-    return (
-        f'<figure id="{escape(figure.name)}"><img src="{address(picture)}" alt="{escape(figure.alt)}" loading="lazy">'
-        f"<figcaption>{escape(figure.caption)} {links}</figcaption></figure>"
-    )
+
+def markdown(text: str) -> str:
+    """Markdown as HTML, as JupyterLab shows it; not yet sanitised."""
+    from nbconvert.filters.markdown_mistune import markdown2html_mistune
+
+    html: str = markdown2html_mistune(text)
+    return _ANCHOR.sub("", html)
+
+
+def sanitised(html: str) -> str:
+    """HTML of markdown and outputs with text, tables and pictures alone; links to notebooks lead to their pages."""
+    from nbconvert.preprocessors.sanitize import SanitizeHTML
+
+    cleaner = SanitizeHTML(tags=_TAGS, attributes=_ATTRIBUTES, styles=[], strip=True)
+    clean: str = cleaner.sanitize_html_tags(html)
+    return _NOTEBOOK.sub(lambda found: f'href="{found[1]}.html{found[2] or ""}"', clean)
+
+
+def _heading(figure: Figure) -> str:
+    """The first line of a saved table's text."""
+    return f"{figure.short}  {figure.title}" if figure.short else figure.title
+
+
+def _scrolled(table: str, name: str) -> str:
+    """A table in a box of its own that keyboards reach, so that a narrow page does not scroll sideways."""
+    # a head without words names nothing
+    inner = _STYLE.sub("", table).replace("<th></th>", "<td></td>")
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(name)}">{inner}</div>'
+
+
+def _text(value: object) -> str:
+    return "".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -8,12 +8,12 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from glusterlab.errors import RawStoreError
+from glusterlab.errors import RawStoreError, UsageError
 from glusterlab.rawfile import open_raw, read_raw
 from glusterlab.spec.cell import Cell
 from glusterlab.spec.fields import suggest
@@ -30,7 +30,7 @@ from glusterlab.store.files import (
     writing,
 )
 from glusterlab.store.journal import Journal
-from glusterlab.store.manifest import LOCK, UNLISTED, Manifest, list_files
+from glusterlab.store.manifest import LOCK, MANIFEST, UNLISTED, Manifest, list_files
 from glusterlab.store.sample import Sample, SampleWriter, Window, read_cell
 
 __all__ = ["RawStore", "Sample", "SampleWriter", "Window", "appear", "is_baseline", "refuse_occupied", "work_folder"]
@@ -44,6 +44,33 @@ def is_baseline(raw: Path) -> bool:
         return _BASELINE.search(read_raw(raw / "campaign.yaml").decode("utf-8", errors="replace")) is not None
     except OSError:
         return False
+
+
+def choose_campaigns(raw_paths: Sequence[Path], project: Path) -> list[Path]:
+    """The campaigns of these folders; without any, those in ``raw/`` that are no baselines.
+
+    Raises UsageError when there is none, a folder is no campaign or a baseline, or two have one name.
+    """
+    named: dict[str, Path] = {}
+    for path in raw_paths:
+        if not os.path.lexists(path / MANIFEST):
+            raise UsageError(f"{path} is no campaign: expected a folder with {MANIFEST}, such as raw/first-light")
+        if is_baseline(path):
+            raise UsageError(
+                f"{path} is a baseline, which has no figures of its own: name a campaign that lies beside it and was "
+                "measured on the same hosts"
+            )
+        raw = path.resolve()
+        if named.setdefault(raw.name, raw) != raw:
+            raise UsageError("two campaigns of one name would share a figures folder: reproduce them one at a time")
+    if named:
+        return list(named.values())
+    found = sorted(path.parent for path in (project / "raw").glob(f"*/{MANIFEST}"))
+    chosen = [path for path in found if path.name != "published" and not is_baseline(path)]
+    if not chosen:
+        advice = "measure one with `glusterlab run`, or name its folder; `glusterlab init DIR` makes a lab for it"
+        raise UsageError(f"no campaign in {project / 'raw'}: {advice}")
+    return chosen
 
 
 def refuse_occupied(path: Path) -> None:

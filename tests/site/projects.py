@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from glusterlab.store.files import file_digest
 
@@ -18,6 +19,25 @@ CELLS = (
     "iozone-write-4gib-replicate-3x2-raid6-native-w48",
 )
 FIGURE = "fig05-large-files-by-workers"
+
+
+def markdown(text: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "metadata": {}, "source": text}
+
+
+def code(source: str, *outputs: dict[str, Any], tags: Sequence[str] = ()) -> dict[str, Any]:
+    return {"cell_type": "code", "metadata": {"tags": [*tags]}, "source": source, "outputs": list(outputs)}
+
+
+def shown(text: str, html: str = "") -> dict[str, Any]:
+    data = {"text/plain": text} | ({"text/html": [html]} if html else {})
+    return {"output_type": "execute_result", "data": data}
+
+
+def write_notebook(path: Path, *cells: dict[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    return path
 
 
 def make_project(root: Path, names: Sequence[str] = ("first-light",), title: str = HOSTILE) -> Path:

@@ -20,7 +20,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from glusterlab.site.build import PAGES
+from glusterlab.site.pages import PAGES
 from glusterlab.site.printing import PRINTED, print_pdf
 from tests.site.projects import CELLS, FIGURE, HOSTILE
 
@@ -129,7 +129,7 @@ MARKS = """
 const view = document.getElementById("chart").view, found = new Set();
 (function walk(item) {
   const datum = item.datum || {};
-  if (item.mark.marktype === "symbol" && ["mean", "group"].includes(datum.kind)) found.add(datum.at);
+  if (item.mark?.marktype === "symbol" && ["mean", "group"].includes(datum.kind)) found.add(datum.at);
   for (const each of item.items || []) walk(each);
 })(view.scenegraph().root);
 return found.size;
