@@ -75,17 +75,7 @@ SUMMARY = [
 ]
 """Columns of a quantity; ``cell`` is the number of its row among the cells, numbers are in the SI unit."""
 
-_MEASURED = (
-    "class",
-    "verdict",
-    "why",
-    "measured",
-    "level",
-    "repeats",
-    "evidence",
-    "over_the_whole_time",
-    "comparisons",
-)
+_MEASURED = ("class", "verdict", "why", "measured", "level", "repeats", "evidence", "over_the_whole_time")
 _RATIOS = ("ratio", "ratio_low", "ratio_high", "ratio_published", "band_low", "band_high")
 
 MOST_FINDINGS = 5
@@ -182,7 +172,7 @@ class Report:
         return scorecard(self.section.claims, self.judgements)
 
     def claims_data(self) -> dict[str, Any]:
-        """The data ``claims/<campaign>``: what was measured of each claim, and the comparisons behind its verdict."""
+        """The data ``claims/<campaign>``: what was measured of each claim, with its verdict."""
         found = []
         for judgement, row in zip(self.judgements, self.card.to_dict("records"), strict=True):
             data = claim_data(judgement, ())
@@ -190,6 +180,10 @@ class Report:
             ratios = {name: row[name] for name in _RATIOS if not pd.isna(row[name])}
             found.append({"id": judgement.claim.id} | kept | ratios)
         return {"study": self.section.study.study, "claims": found}
+
+    def comparisons_data(self) -> dict[str, Any]:
+        """The data ``comparisons/<campaign>``: those behind each verdict, by the claim's id."""
+        return {each.claim.id: claim_data(each, ())["comparisons"] for each in self.judgements if each.comparisons}
 
     def study_data(self) -> dict[str, Any]:
         """The data ``study/<study>``: what each claim states, the same for all campaigns."""

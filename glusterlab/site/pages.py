@@ -98,8 +98,9 @@ def make(job: Job) -> tuple[tuple[str, dict[str, Any], str], Sequence[Job]]:
 
 def _write_data(report: Report, folder: Path) -> None:
     (folder / "cell").mkdir(parents=True)
-    for kind in ("cells", "claims", "search"):
-        data = report.search() if kind == "search" else getattr(report, f"{kind}_data")()
+    loaded: dict[str, Any] = {"cells": report.cells_data(), "claims": report.claims_data()}
+    loaded |= {"comparisons": report.comparisons_data(), "search": report.search()}
+    for kind, data in loaded.items():
         (folder / f"{kind}.js").write_text(script(f"{kind}/{report.name}", data), encoding="utf-8")
     for cell, data in report.each_cell():
         path = folder / "cell" / f"{cell}.js"

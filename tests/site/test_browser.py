@@ -182,9 +182,9 @@ def test_from_a_finding_to_a_raw_file_in_four_clicks(browser: Browser, project: 
     browser.open("index.html")
     browser.find(".findings a")[0].click()
     browser.until(DRAWN)
-    cells = browser.find("details.claim[open] li a")
-    assert cells, "the claim of the finding is open, with the cells behind it"
-    cells[0].click()
+    # the claim of the finding is open, with the cells behind it
+    browser.until("return document.querySelector('details.claim[open] li a') !== null")
+    browser.find("details.claim[open] li a")[0].click()
     browser.until(DRAWN)
     files = [link for link in browser.find("#files a") if link.text == "workload/stdout.txt"]
     address = files[0].get_attribute("href")

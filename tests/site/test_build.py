@@ -55,10 +55,10 @@ def test_a_cell_has_its_samples_files_series_figures_and_claims(project: Path) -
         assert all((folder / f"sample-{sample['sample']:02d}" / file).is_file() for file in sample["files"])
     assert [series["number"] for series in found["series"]["samples"]] == [1, 2, 3]
     assert {"csv": f"{FIGURE}.csv", "row": 1}["csv"] in {use["csv"] for use in found["used_by"]}
-    claims = {claim["id"]: claim for claim in data(project, "first-light/claims.js")["claims"]}
+    comparisons = data(project, "first-light/comparisons.js")
     assert found["claims"]
     for claim in found["claims"]:
-        sides = [side for comparison in claims[claim]["comparisons"] for side in comparison["cells"]]
+        sides = [side for comparison in comparisons[claim] for side in comparison["cells"]]
         assert cell in {side["cell_id"] for side in sides}
 
 

@@ -26,7 +26,7 @@
     const told = of.stated, ratio = of.ratio !== undefined && of.ratio !== null;
     const box = el("details", { class: "claim", id: of.id, open: chosen.claim === of.id },
       el("summary", {}, verdict(of.verdict), ` ${told.paraphrase}`, el("br"), el("span", { class: "soft" }, `The study: ${told.published || told.words}${of.measured ? `. Measured: ${estimate(of.measured, told.unit)}` : ""}`)));
-    const fill = () => {
+    const fill = async () => {
       if (box.childElementCount > 1) return;
       if (ratio) {
         const graph = el("div", { class: "interval" });
@@ -39,7 +39,8 @@
       if (of.over_the_whole_time) line(`Over the whole time: ${estimate(of.over_the_whole_time.measured, told.unit)}, ${of.over_the_whole_time.verdict}.`);
       line(`${told.section}${told.figure.length ? ` (${told.figure.join(", ")})` : ""}. In its words: "${told.words}". ${told.reading || ""} (${of.class}, ${of.id})`);
       for (const other of told.contradicts) box.append(el("p", { class: "soft" }, "It does not fit ", el("a", { href: address("claims", { campaign: chosen.campaign, claim: other }) }, other), "."));
-      if (of.comparisons) box.append(el("ul", {}, ...of.comparisons.map((each) => comparison(each, told.kind === "value" ? "of the published number" : ""))));
+      const behind = (await load(`comparisons/${chosen.campaign}`))[of.id] || [];
+      box.append(el("ul", {}, ...behind.map((each) => comparison(each, told.kind === "value" ? "of the published number" : ""))));
     };
     box.addEventListener("toggle", fill);
     if (box.open) fill();
