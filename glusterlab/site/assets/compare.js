@@ -11,7 +11,7 @@
   function facts(pair) {
     const sides = [pair.one, pair.other].map((name) => site.campaigns.find((each) => each.name === name));
     const lines = [["GlusterFS", "release"], ["Study", "study"], ["Measured", "first"], ["Place", "place"], ["Cells", "cells"], ["Manifest", "digest"]];
-    return table([{ name: "Fact", value: (line) => line[0] }, ...sides.map((side) => ({ name: side.title, value: (line) => String(side[line[1]]) }))],
+    return table([{ name: "Fact", value: (line) => line[0] }, ...sides.map((side) => ({ name: side.name, value: (line) => String(side[line[1]]) }))],
       [...lines, ["Scales", "scales"]].filter((line) => String(sides[0][line[1]]) !== String(sides[1][line[1]])), "What else differs");
   }
 
