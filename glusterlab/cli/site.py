@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from glusterlab.cli.console import show, talk
+from glusterlab.cli.console import complain, show, talk
 from glusterlab.cli.options import JSON, VERIFY, argument, commands, complete_raw, flag, option, path_option
 from glusterlab.errors import UsageError
 
@@ -56,6 +56,8 @@ def site(
     )
     if pdf is not None and not built.failed:
         print_pdf(built.folder / "sections" / chosen[0].name / PRINTED, pdf)
+    for name, why in built.failed.items():
+        complain(f"{name}: {why}")
     megabytes = built.bytes / 1e6
     if not json:
         talk(f"{built.pages} pages, {megabytes:.1f} MB, {len(built.made)} campaigns made, {len(built.failed)} failed")

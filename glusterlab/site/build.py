@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 
 from glusterlab.errors import GlusterlabError, UsageError
 from glusterlab.reproduce.state import STATE as REPRODUCED
+from glusterlab.store.campaign import RawStore
 from glusterlab.store.digests import RawDigests, environment_parts, key
 from glusterlab.store.files import file_digest, write_atomically
 
@@ -95,6 +96,7 @@ def _build(
         try:
             if figures == folder:
                 raise GlusterlabError(f"{figures} is the report's folder: give the campaign another name, or --output")
+            RawStore.open(raw)  # a number of files that are not as listed is nobody's
             if not state.is_file():
                 raise GlusterlabError(f"{figures} has no figures that reproduce made: `glusterlab reproduce {raw}`")
             parts = {**environment, "raw": RawDigests(raw).whole, "figures": file_digest(state)}

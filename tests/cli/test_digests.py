@@ -28,6 +28,7 @@ READS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
     "publish": lambda raw, other: ["publish", raw, "--output", other.parent / "copy"],
     "tables": lambda raw, _: ["tables", raw],
     "reproduce": lambda raw, _: ["reproduce", raw, "--check"],
+    "site": lambda raw, other: ["site", raw, "--output", other.parent / "site"],
     "claims": lambda raw, _: ["claims", raw, "--study", "supermicro-2017"],
     "compare": lambda raw, other: ["compare", other, raw],
     "size": lambda raw, _: ["size", "--workload", "32kb-read", "--throughput", "100 files/s", "--raw", raw],

@@ -44,6 +44,7 @@ MISSING = [
     "run nowhere",
     "run campaign.yaml --cluster nowhere",
     "schema nowhere",
+    "site nowhere",
     "size --workload large-read --throughput 1GB/s --raw nowhere",
     "size --workload large-read --throughput 1GB/s --raw raw/none --prices nowhere",
     "status nowhere",

@@ -45,9 +45,12 @@
     return known.get(key).get(cell.n);
   }
 
+  // a price is that of hardware as it is bought, so what it is held against is at full size, too
+  const fullSize = () => chosen.full || chosen.per === "price";
+
   // only multiplies and divides by what is exact: scale, disks, servers, a price
   function factor(cell, quantity) {
-    let by = quantity.factor * (chosen.full && quantity.rate ? cell.scale : 1);
+    const by = quantity.factor * (fullSize() && quantity.rate ? cell.scale : 1);
     if (!quantity.rate || !chosen.per) return by;
     const costs = site.prices && site.prices.servers[cell.priced];
     const server = costs ? GROUPS.reduce((sum, group) => sum + (costs[group] || 0) * chosen.factors[group], 0) : 0;
@@ -155,7 +158,7 @@
       checks("Campaigns", "campaign", site.campaigns.map((each) => each.name), chosen.campaign, (names) => { chosen.campaign = names.length ? names : chosen.campaign; show(); }),
       select("Quantity", offered.map((of) => [of.key, of.label]), chosen.q, set("q")),
       select("Of", Object.entries(PER).filter(([key]) => key !== "price" || site.prices), chosen.per, set("per")),
-      el("label", { class: "check" }, el("input", { type: "checkbox", checked: chosen.full, onchange: (event) => set("full")(event.target.checked) }), "at full size: times the scale"),
+      el("label", { class: "check" }, el("input", { type: "checkbox", checked: fullSize(), disabled: chosen.per === "price", onchange: (event) => set("full")(event.target.checked) }), "at full size: times the scale"),
       el("label", { class: "check" }, el("input", { type: "checkbox", checked: chosen.whole, onchange: (event) => set("whole")(event.target.checked) }), "rates over the whole time"),
       ...(chosen.per === "price" ? [prices()] : []),
       select("Along", dimensions, chosen.x, set("x")),
@@ -197,7 +200,7 @@
     document.getElementById("what").textContent = `${quantity.label} by ${DIMENSIONS[chosen.x].label.toLowerCase()}, ${unit(quantity)}`;
     const left = all.filter((cell) => estimate(cell, chosen.q)).length - found.length;
     document.getElementById("note").textContent = `${found.length} cells${left ? `, ${left} others are filtered out or have no such number` : ""}. Bars: 95 % intervals; small dots: samples, where there are fewer than six.`
-      + (chosen.full ? " Times the scale: what the model stands for, not what was measured." : "") + (found.some((record) => record.cell.scale !== 1) && !chosen.full ? " Measured on a scale model." : "");
+      + (fullSize() ? " Times the scale: what the model stands for, not what was measured." : "") + (found.some((record) => record.cell.scale !== 1) && !fullSize() ? " Measured on a scale model." : "");
     const columns = [
       { name: "Campaign", value: (of) => of.cell.campaign }, { name: "Operation", value: (of) => of.cell.operation },
       { name: "File size", value: (of) => of.cell.nominal_size, text: (of) => bytes(of.cell.nominal_size) },
