@@ -94,6 +94,9 @@ NAMED = {
     "run/baseline.py": {"fio-local", "iozone-local", "iperf3"},
     # a column, of iperf3's streams
     "plots/baseline.py": {"streams"},
+    # a unit, and an element of HTML
+    "site/data.py": {"streams"},
+    "site/notebooks.py": {"dd"},
     # rows of the guide's own table
     "analysis/efficiency.py": {"iozone", "smallfile"},
     # a section of the cluster file has the tool's name
