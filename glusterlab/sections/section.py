@@ -106,7 +106,7 @@ class Section:
         """
         output = OutputName.require(name, self.study.outputs, self.published_folder / STUDY, "fig", "extra")
         with house_style():
-            frame = Frame(output.titled(title))
+            frame = Frame(title, output.label)
             try:
                 yield frame
             except Exception as error:
@@ -117,12 +117,13 @@ class Section:
             if table.empty:
                 frame.saved = self._not_measured(name, output, title, missing)
             else:
-                title = frame.title.removeprefix(output.titled(""))
                 rows = table if frame.rows is None else frame.rows
                 unchecked = f" · {UNCHECKED}" if self.provenance.existing else ""
                 figure = frame.finish((footer or self.provenance.footer(rows)) + unchecked)
-                alt = f"{output.titled(title, between=': ')}. {caption}"
-                frame.saved = save(figure, self.folder, name, self._with_origin(table), self.formats)
+                finding = frame.finding and f"{frame.finding[:1].upper()}{frame.finding[1:]}."
+                alt = " ".join(filter(None, [f"{output.titled(title, between=': ')}.", finding, caption]))
+                caption = " ".join(filter(None, [finding, caption, *frame.notes]))
+                frame.saved = save(figure, self.folder, name, self._with_origin(table), self.formats, caption)
                 numbers = next((path for path in frame.saved.files if path.suffix == ".csv"), None)
                 write_caption(self.folder, name, numbers, title=title, caption=caption, alt=alt)
         show(frame.saved)

@@ -77,6 +77,8 @@ class SectionBody:
     def _output(self, output: Mapping[str, Any]) -> Iterator[str]:
         data = output.get("data", {})
         text = _ESCAPES.sub("", _text(data.get("text/plain", output.get("text", "")))).strip()
+        if any(text == figure.caption for figure in self.chapter.figures if figure.name in self.shown[-1:]):
+            return  # it stands below the figure
         drawn, first = _FIGURE.fullmatch(text), text.partition("\n")[0]
         for figure in self.chapter.figures:
             if (drawn is not None and figure.name == drawn[1]) or (not figure.picture and first == _heading(figure)):

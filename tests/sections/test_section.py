@@ -124,19 +124,22 @@ def test_a_frame_is_drawn_on_and_saved_with_numbers_and_caption(section: Section
     with section.figure("fig12-per-disk", table, **FRAME) as figure:
         axes = figure.panel()
         axes.barh(table["series"] + table["operation"], table["mean"])
-        figure.title = f"F12  {table['series'].iloc[0]} is first"
-        figure.subtitle = ["Bar: mean."]
+        figure.finding = f"{table['series'].iloc[0]} is first"
+        figure.subtitle = ["Bar: mean.", "Of all disks.", "What a reader needs not at once."]
     assert isinstance(figure.saved, SavedFigure)
     assert [path.suffix for path in figure.saved.files] == [".svg", ".png", ".csv"]
     numbers = section.folder / "fig12-per-disk.csv"
     origin = {"campaign": "night", "digest": section.provenance.digest[:12]}
     assert numbers.read_text() == to_csv(table.assign(**origin))
-    title = f"{table['series'].iloc[0]} is first"
-    caption = {"alt": f"F12: {title}. Per disk.", "caption": "Per disk.", "title": title}
+    finding = "Disperse 12x(4+2), JBOD is first."
+    caption = {"alt": f"F12: 4 GB files. {finding} Per disk.", "title": "4 GB files"}
+    caption["caption"] = f"{finding} Per disk. What a reader needs not at once."
     caption["csv_sha256"] = file_digest(numbers)
     assert json.loads((section.folder / "fig12-per-disk.json").read_text()) == caption
     svg = (section.folder / "fig12-per-disk.svg").read_text()
-    assert all(text in svg for text in (f"F12  {title}", "Bar: mean.", "night · GlusterFS 10.3 · n = 3"))
+    assert all(
+        text in svg for text in (f"F12  {finding[:-1]}", "4 GB files.", "Bar: mean.", "night · GlusterFS 10.3 · n = 3")
+    )
 
 
 def draw(section: Section, name: str, table: pd.DataFrame) -> object:
@@ -154,7 +157,7 @@ def test_a_frame_without_rows_is_not_measured_whatever_its_body_does(section: Se
     assert repr(draw(section, name, table.iloc[:0])) == "G1, 4 GB files: not measured. No such cells."
     # the project's own has no number
     draw(section, "extra-per-disk", table)
-    assert json.loads((section.folder / "extra-per-disk.json").read_text())["alt"] == "4 GB files. Per disk."
+    assert json.loads((section.folder / "extra-per-disk.json").read_text())["alt"].startswith("4 GB files. ")
     assert repr(draw(section, "extra-per-disk", table.iloc[:0])) == "4 GB files: not measured. No such cells."
 
 
