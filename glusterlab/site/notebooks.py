@@ -13,6 +13,7 @@ from glusterlab.errors import DataError
 from glusterlab.figures.gallery import Chapter, Figure
 
 _FIGURE = re.compile(r"<([\w.+()-]+): \d+ values drawn>")
+_VIEW = re.compile(r'<iframe [^>]*\bname="([^"<>]*)"')
 _STYLE = re.compile(r"<style.*?</style>", re.DOTALL)
 _TITLE = re.compile(r"\A\s*# [^\n]*\n?")  # which the page has as its own
 _NOTEBOOK = re.compile(r'href="(?:\./)?([\w.-]+)\.ipynb(#[^"]*)?"')
@@ -84,7 +85,10 @@ class SectionBody:
             if (drawn is not None and figure.name == drawn[1]) or (not figure.picture and first == _heading(figure)):
                 yield self._saved(figure, "" if figure.picture else _text(data.get("text/html", "")))
                 return
-        if "text/html" in data:
+        if view := _VIEW.search(_text(data.get("text/html", ""))):
+            # the frame of a notebook is the page itself here
+            yield f'<p><a href="../../explore.html#{view[1]}">Explore these cells</a></p>'
+        elif "text/html" in data:
             self.unnamed += 1
             yield _scrolled(_text(data["text/html"]), f"table {self.unnamed} without a name")
         elif text and drawn is None:
