@@ -33,7 +33,7 @@ from glusterlab.analysis.saturation import verdict
 from glusterlab.analysis.saturation.drilldown import drill_down
 from glusterlab.analysis.saturation.thresholds import USUAL
 from glusterlab.analysis.select import DIRECTIONS, split_values, summarise, valid_samples, with_series
-from glusterlab.figures.gallery import Chapter, Figure, NotMeasured, chapters, collect, label_in_words
+from glusterlab.figures.chapters import Chapter, Figure, NotMeasured, chapters, collect, label_in_words
 from glusterlab.plots.style import DIGEST_LENGTH, row_style
 from glusterlab.reproduce.state import STATE, State
 from glusterlab.sections.saturation import capacity_of, study_saturation

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from glusterlab.errors import DataError
-from glusterlab.figures.gallery import Chapter, Figure
+from glusterlab.figures.chapters import Chapter, Figure
 
 _FIGURE = re.compile(r"<([\w.+()-]+): \d+ values drawn>")
 _VIEW = re.compile(r'<iframe [^>]*\bname="([^"<>]*)"')

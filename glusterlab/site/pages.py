@@ -14,8 +14,8 @@ from glusterlab import __version__
 from glusterlab.analysis.claims.scorecard import published_text
 from glusterlab.analysis.claims.verdicts import VERDICTS
 from glusterlab.errors import GlusterlabError
+from glusterlab.figures.chapters import Chapter
 from glusterlab.figures.explorer import PAGE
-from glusterlab.figures.gallery import Chapter
 from glusterlab.reasons import MEANINGS
 from glusterlab.site.alone import alone
 from glusterlab.site.data import QUANTITIES, Report, pairs, plain

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from glusterlab.errors import DataError
-from glusterlab.figures.gallery import Chapter, Figure
+from glusterlab.figures.chapters import Chapter, Figure
 from glusterlab.figures.tables import Table
 from glusterlab.site.notebooks import SectionBody, markdown, picture_of, sanitised
 from tests.figures.page import Page
