@@ -153,6 +153,88 @@ def test_each_row_of_the_numbers_is_a_mark(browser: Browser, state: str) -> None
     assert points.startswith("blob:")
 
 
+PLACES = """
+const view = document.getElementById("chart").view, found = [];
+(function walk(item, dx) {
+  const datum = item.datum || {}, kind = item.mark?.marktype;
+  if (datum.kind === "mean" && (kind === "symbol" || kind === "rule")) found.push([kind, datum.at, dx + item.x]);
+  for (const each of item.items || []) walk(each, dx + (item.mark?.marktype === "group" ? item.x || 0 : 0));
+})(view.scenegraph().root, 0);
+return found;
+"""
+
+
+def test_cells_at_one_place_stand_beside_each_other_with_their_intervals(browser: Browser) -> None:
+    browser.open("explore.html#campaign=first-light|second-light", DRAWN)
+    marks = browser.run(PLACES)
+    points = {at: round(x, 1) for kind, at, x in marks if kind == "symbol"}
+    assert len(points) == len(set(points.values())) == 2 * len(CELLS)
+    assert {at: round(x, 1) for kind, at, x in marks if kind == "rule"}.items() <= points.items()
+    assert any(kind == "rule" for kind, *_ in marks)
+
+
+def test_panels_share_an_axis_unless_asked_otherwise(browser: Browser) -> None:
+    def axes() -> int:
+        return int(browser.run("return document.querySelectorAll('#chart .role-axis-title').length"))
+
+    browser.open("explore.html#campaign=first-light", DRAWN)
+    shared = axes()
+    assert "own axis" not in browser.find("#note")[0].text
+    box = next(label for label in browser.find("#choice label.check") if label.text == "each panel has its own axis")
+    box.click()
+    browser.until("return location.hash.includes('axes=own')")
+    browser.until(f"return document.querySelectorAll('#chart .role-axis-title').length > {shared}")
+    assert "Each panel has its own axis" in browser.find("#note")[0].text
+    browser.open(browser.driver.current_url.removeprefix(f"{browser.base}/"), DRAWN)
+    assert axes() > shared
+
+
+@pytest.fixture
+def scheme(browser: Browser) -> Iterator[Callable[[str], None]]:
+    def prefer(name: str) -> None:
+        features = {"features": [{"name": "prefers-color-scheme", "value": name}]}
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
+
+    yield prefer
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+CONTRAST = """
+const light = (text) => {
+  const parts = text.match(/[0-9.]+/g).slice(0, 3).map((each) => Number(each) / (text.startsWith("color(") ? 1 : 255));
+  const [r, g, b] = parts.map((each) => (each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const contrast = (one, other) => {
+  const [low, high] = [light(one), light(other)].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+};
+"""
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_charts_can_be_read_on_light_and_dark_paper(browser: Browser, scheme: Callable[[str], None], name: str) -> None:
+    scheme("dark" if name == "light" else "light")
+    browser.open("explore.html#campaign=first-light", DRAWN)
+    scheme(name)  # a chart that is there follows
+    found = browser.run(
+        CONTRAST
+        + """
+        const paper = getComputedStyle(document.querySelector(".chart")).backgroundColor;
+        const fill = (each) => getComputedStyle(each).fill;
+        const of = (css) => [...document.querySelectorAll(`#chart ${css}`)].map((each) => contrast(fill(each), paper));
+        return [light(paper), of(".role-axis text"), of(".role-legend text"), of(".mark-symbol path")];
+        """
+    )
+    paper, axes, legend, marks = found
+    assert (paper > 0.5) == (name == "light")
+    assert axes
+    assert legend
+    assert min(axes + legend) > 4.5
+    if name == "dark":  # on light paper the colours are the figures'
+        assert min(marks) > 3
+
+
 def test_a_view_comes_back_from_its_address(browser: Browser) -> None:
     browser.open("explore.html#campaign=first-light&per=price&x=series&price-disks=0.5&view=whole", DRAWN)
     address = browser.driver.current_url

@@ -30,9 +30,9 @@
     const domain = [Math.max(0.1, Math.min(0.8, ...ends)), Math.min(10, Math.max(1.25, ...ends))];
     const x = (field) => ({ field, type: "quantitative", title: `${pair.other} / ${pair.one}`, scale: { type: "log", domain, clamp: true, nice: false } });
     const spec = { data: { values }, width: Math.max(place.clientWidth - (place.clientWidth < 600 ? 180 : 420), 120), height: { step: 20 }, layer: [
-      { data: { values: [{ one: 1 }] }, mark: { type: "rule", stroke: "#666" }, encoding: { x: { field: "one", type: "quantitative" } } },
+      { data: { values: [{ one: 1 }] }, mark: { type: "rule", stroke: "var(--soft)" }, encoding: { x: { field: "one", type: "quantitative" } } },
       { transform: [{ filter: { field: "low", valid: true } }], mark: { type: "rule", strokeWidth: 2 }, encoding: { y, x: x("low"), x2: { field: "high" } } },
-      { mark: { type: "point", filled: true, opacity: 1, cursor: "pointer" }, encoding: { y, x: x("ratio"), color: { value: "#1f4e89" }, size: { condition: { test: "datum.at === picked", value: 220 }, value: 70 } } },
+      { mark: { type: "point", filled: true, opacity: 1, cursor: "pointer" }, encoding: { y, x: x("ratio"), color: { value: "var(--link)" }, size: { condition: { test: "datum.at === picked", value: 220 }, value: 70 } } },
     ] };
     const text = (row) => `${number(row.ratio)}${row.low === null ? " (insufficient n)" : ` (${number(row.low)} to ${number(row.high)})`}`;
     const points = found.map((row) => ({ words: `${cellTitle(row.cell)}\n${row.unit.label}: ${text(row)}, n = ${row.n}`, link: address("cell", { campaign: pair.other, cell: row.cell.id }) }));
