@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import re
 import shutil
 import threading
 import unicodedata
@@ -20,6 +21,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
+from glusterlab.analysis.claims.verdicts import VERDICTS
 from glusterlab.site.pages import PAGES
 from glusterlab.site.printing import PRINTED, print_pdf
 from tests.site.projects import CELLS, FIGURE, HOSTILE
@@ -279,6 +281,38 @@ def test_from_a_finding_to_a_raw_file_in_four_clicks(browser: Browser, project: 
     assert browser.until("return document.querySelector('details.claim[open]') !== null")
 
 
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_each_verdict_has_a_colour_and_a_sign_of_its_own(
+    browser: Browser, scheme: Callable[[str], None], name: str
+) -> None:
+    scheme(name)
+    browser.open("claims.html", DRAWN)
+    found = browser.run(
+        CONTRAST
+        + """
+        const behind = [document.body, document.querySelector(".claim")];
+        const papers = behind.map((each) => getComputedStyle(each).backgroundColor);
+        return VERDICTS.map((text) => {
+          const badge = glusterlab.verdict(text);
+          document.querySelector("main").append(badge);
+          const style = getComputedStyle(badge), sign = getComputedStyle(badge, "::before").content;
+          return [style.color, sign, Math.min(...papers.map((paper) => contrast(style.color, paper)))];
+        });
+        """.replace("VERDICTS", json.dumps(VERDICTS))
+    )
+    colours, signs, contrasts = zip(*found, strict=True)
+    assert len(set(colours)) == len(set(signs)) == len(VERDICTS)
+    assert min(contrasts) >= 4.5
+
+
+def test_a_closed_claim_shows_its_ratio_interval_and_n(browser: Browser) -> None:
+    browser.open("claims.html#campaign=first-light", DRAWN)
+    rows = browser.find("details.claim:not([open]) > summary")
+    measured = [row for row in rows if row.find_elements(By.CSS_SELECTOR, "svg.interval .bar")]
+    assert measured
+    assert all(re.search(r"Measured: [\d.]+.* \([\d.]+ to [\d.]+\), n = \d", row.text) for row in measured)
+
+
 def test_a_cell_shows_what_each_disk_did_and_who_uses_it(browser: Browser) -> None:
     browser.open(cell_of(browser, CELLS[3]), DRAWN)
     assert int(browser.run(DRAWN)) > 1
@@ -286,6 +320,9 @@ def test_a_cell_shows_what_each_disk_did_and_who_uses_it(browser: Browser) -> No
     assert any("CPU, busy" in each for each in measures)
     assert any("disks, written" in each for each in measures)
     assert f"{FIGURE}.csv" in browser.find("#used")[0].text
+    uses = {link.text: str(link.get_attribute("href")) for link in browser.find("#used li > a")}
+    title = next(text for text in uses if text.startswith("Figure 5: "))
+    assert uses[title].endswith(f"sections/first-light/10-large-files.html#{FIGURE}")
     assert "glusterlab trace figures/first-light/" in browser.find("#used")[0].text
     assert browser.run("return document.querySelectorAll('#samples tbody tr').length") == 3
 
@@ -365,6 +402,24 @@ def narrow(browser: Browser) -> Iterator[Callable[[int], None]]:
 
     yield resize
     browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_the_tab_key_goes_down_a_phone(browser: Browser, narrow: Callable[[int], None]) -> None:
+    narrow(400)
+    for page in ("explore.html", "compare.html"):
+        browser.open(page, DRAWN)
+        for folded in (True, False):
+            if not folded:
+                browser.find("#choices > summary")[0].click()
+            tops = browser.run(
+                """
+                const list = [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")];
+                const seen = list.filter((each) => each.checkVisibility() && !each.closest(".skip, .chart svg"));
+                return seen.map((each) => Math.round(each.getBoundingClientRect().bottom / 8));
+                """
+            )
+            assert tops == sorted(tops), (page, folded)
+            assert browser.run("return document.getElementById('choices').open") != folded
 
 
 def test_pages_fit_a_phone(browser: Browser, views: dict[str, tuple[str, str]], narrow: Callable[[int], None]) -> None:

@@ -109,7 +109,9 @@
 
   function used() {
     if (data.claims.length) at("used").append(el("p", {}, "Claims: ", ...data.claims.flatMap((claim) => [el("a", { href: address("claims", { campaign, claim }) }, claim), " "])));
-    if (data.used_by.length) at("used").append(el("p", {}, "Figures and tables, each with the command that traces its row to these files:"), el("ul", {}, ...data.used_by.map((use) => el("li", {}, el("a", { href: `${ROOT}files/${encodeURIComponent(campaign)}/${encodeURIComponent(use.csv)}` }, use.csv), ": ", el("code", {}, `glusterlab trace figures/${campaign}/${use.csv} ${use.row}`)))));
+    if (data.used_by.length) at("used").append(el("p", {}, "Figures and tables, each with the command that traces its row to these files:"), el("ul", {}, ...data.used_by.map((use) => el("li", {},
+      use.section ? el("a", { href: `${ROOT}sections/${encodeURIComponent(campaign)}/${encodeURIComponent(use.section)}.html#${encodeURIComponent(use.figure)}` }, use.title) : use.title, el("br"),
+      el("small", {}, el("a", { href: `${ROOT}files/${encodeURIComponent(campaign)}/${encodeURIComponent(use.csv)}` }, use.csv), " ", el("code", {}, `glusterlab trace figures/${campaign}/${use.csv} ${use.row}`))))));
     if (!data.claims.length && !data.used_by.length) at("used").append(el("p", {}, "No figure and no claim uses it."));
   }
 

@@ -11,6 +11,12 @@ glusterlab.chart = (() => {
   };
   // a colour of the figures, lighter on dark paper
   const tone = (colour) => `color-mix(in srgb, ${colour} var(--own), white)`;
+  // where there is no room beside the chart, what is chosen stands folded above it, in the order of the tab key
+  const choices = document.getElementById("choices"), narrow = matchMedia("(max-width: 900px)");
+  const fold = () => { if (choices) choices.open = !narrow.matches; };
+  narrow.addEventListener("change", fold);
+  fold();
+
   const card = el("div", { class: "card", role: "presentation", hidden: true });
   document.body.append(card);
 

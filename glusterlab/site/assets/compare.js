@@ -8,11 +8,13 @@
   const words = state.read();
   let at = Math.max(0, pairs.findIndex((pair) => pair.one === words.get("one") && pair.other === words.get("other")));
 
+  // what was recorded of hosts, tools and configuration, as `glusterlab compare` has it; names and digests differ anyway
   function facts(pair) {
-    const sides = [pair.one, pair.other].map((name) => site.campaigns.find((each) => each.name === name));
-    const lines = [["GlusterFS", "release"], ["Study", "study"], ["Measured", "first"], ["Place", "place"], ["Cells", "cells"], ["Manifest", "digest"]];
-    return table([{ name: "Fact", value: (line) => line[0] }, ...sides.map((side) => ({ name: side.name, value: (line) => String(side[line[1]]) }))],
-      [...lines, ["Scales", "scales"]].filter((line) => String(sides[0][line[1]]) !== String(sides[1][line[1]])), "What else differs");
+    const [one, other] = [pair.one, pair.other].map((name) => site.campaigns.find((each) => each.name === name));
+    const found = rows(pair.differences);
+    if (one.first !== other.first) found.push({ where: "campaign", what: "measured from", weight: "minor", [pair.one]: one.first, [pair.other]: other.first });
+    if (!found.length) return el("p", {}, "Nothing that was recorded: hosts, tools, releases and configuration are the same.");
+    return table([["Where", "where"], ["What", "what"], ["Weight", "weight"], [pair.one, pair.one], [pair.other, pair.other]].map(([name, key]) => ({ name, value: (line) => line[key] })), found, "What else differs");
   }
 
   async function show() {
@@ -23,7 +25,8 @@
       .sort((one, other) => one.cell.operation.localeCompare(other.cell.operation) || other.ratio - one.ratio);
     form.replaceChildren(select("Campaigns", pairs.map((each, n) => [String(n), `${each.other} over ${each.one} (${each.rows.length})`]), String(at), (value) => { at = Number(value); show(); }));
     document.getElementById("what").textContent = `${pair.other} over ${pair.one}: ratios of the same cells`;
-    document.getElementById("note").textContent = "A bar that does not cross 1 differs by more than samples scatter; of twenty cells that are the same one does so by chance.";
+    const slower = found.filter((row) => row.high !== null && row.high < 1).length, faster = found.filter((row) => row.low !== null && row.low > 1).length;
+    document.getElementById("note").textContent = `Of ${found.length} cells ${slower} are slower in ${pair.other} (the whole bar below 1), ${faster} faster. ` + "A bar that does not cross 1 differs by more than samples scatter; of twenty cells that are the same one does so by chance.";
     const values = found.map((row, n) => ({ ...row, at: n, label: `${cellTitle(row.cell)}${row.unit.rate ? "" : `, ${row.unit.label}`}`, cell: undefined, unit: undefined, values: undefined }));
     const y = { field: "label", type: "nominal", title: null, sort: values.map((row) => row.label), axis: { labelLimit: place.clientWidth < 600 ? 130 : 360 } };
     const ends = found.flatMap((row) => [row.low ?? row.ratio, row.high ?? row.ratio]);

@@ -128,9 +128,9 @@
     ];
     if (!ranking) layers.unshift({ transform: only("mean"), mark: { type: "line", strokeWidth: 1.2, opacity: .6 }, encoding: { ...spot, [along]: value, color: colour, detail: { field: "lane" } } });
     const facets = chosen.facet ? new Set(values.map((each) => each.facet)).size : 1;
-    const room = Math.max(place.clientWidth - 40, 260), columns = room / facets < 300 ? 1 : Math.min(facets, 3);
-    const axis = (ranking ? Math.min(room / 3, 220) : 60) * (chosen.own && !ranking ? columns : 1);
-    const inner = { width: Math.max(Math.floor((room - axis) / columns) - 20, 150), height: ranking ? { step: Math.max(26, 7 * lanes.length), for: "position" } : 300, layer: layers };
+    const room = Math.max(place.clientWidth - 30, 260), columns = room / facets < 300 ? 1 : Math.min(facets, 3);
+    const axis = (ranking ? Math.min(room / 3, 220) : 56) * (chosen.own && !ranking ? columns : 1);
+    const inner = { width: Math.max(Math.floor((room - axis) / columns) - (columns > 1 ? 20 : 0), 150), height: ranking ? { step: Math.max(26, 7 * lanes.length), for: "position" } : 300, layer: layers };
     const facet = { facet: { field: "facet", type: "nominal", title: null, sort: ["write", "create", "read"] }, columns, spec: inner, resolve: { scale: { [along]: chosen.own ? "independent" : "shared" } } };
     return { data: { values }, ...(chosen.facet ? facet : inner) };
   }
