@@ -9,7 +9,7 @@ import io
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import combinations
@@ -29,13 +29,15 @@ from glusterlab.analysis.claims.scorecard import (
     totals,
 )
 from glusterlab.analysis.claims.telemetry import telemetry_verdicts
+from glusterlab.analysis.compare.conditions import Conditions, differences
 from glusterlab.analysis.saturation import verdict
 from glusterlab.analysis.saturation.drilldown import drill_down
 from glusterlab.analysis.saturation.thresholds import USUAL
-from glusterlab.analysis.select import DIRECTIONS, split_values, summarise, valid_samples, with_series
+from glusterlab.analysis.select import DIRECTIONS, VIEWS, split_values, summarise, valid_samples, with_series
 from glusterlab.figures.chapters import Chapter, Figure, NotMeasured, chapters, collect, label_in_words
 from glusterlab.plots.style import DIGEST_LENGTH, row_style
 from glusterlab.reproduce.state import STATE, State
+from glusterlab.sections.comparison import open_release
 from glusterlab.sections.saturation import capacity_of, study_saturation
 from glusterlab.sections.section import Section, open_section
 from glusterlab.spec.prices import PriceList, load_prices
@@ -76,7 +78,8 @@ SUMMARY = [
 """Columns of a quantity; ``cell`` is the number of its row among the cells, numbers are in the SI unit."""
 
 _MEASURED = ("class", "verdict", "why", "measured", "level", "repeats", "evidence", "over_the_whole_time")
-_RATIOS = ("ratio", "ratio_low", "ratio_high", "ratio_published", "band_low", "band_high")
+_RATIOS = ("ratio", "ratio_low", "ratio_high", "ratio_whole", "ratio_whole_low", "ratio_whole_high")
+_RATIOS += ("ratio_published", "band_low", "band_high")
 
 MOST_FINDINGS = 5
 _DECIDED = ("contradicted", "reproduced", "compatible", "depends on counting")
@@ -204,16 +207,22 @@ class Report:
         return {str(row["id"]): (str(row["verdict"]), measured_text(row)) for _, row in self.card.iterrows()}
 
     def findings(self) -> list[dict[str, Any]]:
-        """The statements that measurements decide most firmly, each with its ratio; of one evidence one."""
+        """The statements that measurements decide most firmly, each with its ratio; of one evidence one.
+
+        What depends on counting is there only where too few others are.
+        """
         rows = self.card[self.card["class"].isin(EVIDENCE) & self.card["verdict"].isin(_DECIDED)]
         rows = rows[rows["ratio_low"].notna() & (rows["evidence"] != "")]
         rows = rows.assign(_rank=[_DECIDED.index(verdict) for verdict in rows["verdict"]])
-        rows = rows.assign(_width=rows["ratio_high"] / rows["ratio_low"])
-        ordered = rows.sort_values(["_rank", "_width"], kind="stable").drop_duplicates("evidence")
+        # of what depends on counting first that which lies on one side of 1 in both views
+        sides = [(rows[f"{view}_low"] > 1) * 1 - (rows[f"{view}_high"] < 1) for view in ("ratio", "ratio_whole")]
+        open_ = (rows["verdict"] == _DECIDED[-1]) & (sides[0] * sides[1] < 1)
+        rows = rows.assign(_open=open_, _width=rows["ratio_high"] / rows["ratio_low"])
+        ordered = rows.sort_values(["_rank", "_open", "_width"], kind="stable").drop_duplicates("evidence")
         # both kinds of news: what the study said and does not hold here, and what does
-        halves = [ordered[(ordered["verdict"] == "contradicted") == wrong] for wrong in (True, False)]
-        wrong = halves[0].head(MOST_FINDINGS // 2)
-        chosen = pd.concat([halves[1].head(MOST_FINDINGS - len(wrong)), wrong])
+        wrong, held, depends = (ordered[ordered["_rank"].isin(ranks)] for ranks in ([0], [1, 2], [3]))
+        few = MOST_FINDINGS // 2
+        chosen = pd.concat([wrong.head(few), held, wrong.iloc[few:], depends]).head(MOST_FINDINGS)
         return [_finding(row) for row in chosen.to_dict("records")]
 
     def entry(self) -> dict[str, Any]:
@@ -265,6 +274,11 @@ class Report:
                     values[quantity] = row["values"]
         return found
 
+    def conditions(self) -> dict[str, Any]:
+        """What `Conditions` takes: under what the campaign was measured."""
+        found = open_release(self.section.raw, self.section.samples).conditions
+        return {**asdict(found), "backings": sorted(found.backings)}
+
     def costs(self) -> dict[str, Any] | None:
         """What servers of the price list cost, by group."""
         if self.prices is None:
@@ -293,7 +307,16 @@ class Report:
         return chapters(self.figures, *self._collected, sources=self.section.base / "notebooks")
 
     def used_by(self) -> dict[str, list[dict[str, Any]]]:
-        """Rows of the figures' CSV files that name a cell, by its id: file and first row, as `trace` takes them."""
+        """Rows of the figures' CSV files that name a cell, by its id: file and first row as `trace` takes them, title.
+
+        ``section`` and ``figure`` say where the report has it.
+        """
+        shown = {
+            file: {"title": _title(figure), "section": chapter.name, "figure": figure.name}
+            for chapter in self.chapters
+            for figure in chapter.figures
+            for file in figure.files
+        }
         known, found = set(self.cells["id"]), defaultdict[str, list[dict[str, Any]]](list)
         for path in sorted(self.figures.glob("*.csv")):
             seen: set[str] = set()
@@ -301,7 +324,7 @@ class Report:
                 parts = {part for text in row.values() if isinstance(text, str) for part in text.split(";")}
                 for cell in (parts & known) - seen:
                     seen.add(cell)
-                    found[cell].append({"csv": path.name, "row": number})
+                    found[cell].append({"csv": path.name, "row": number, **shown.get(path.name, {})})
         return found
 
     def each_cell(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -353,8 +376,7 @@ class Report:
                 found.append({"t": chapter.title, "k": "section", "u": page, "x": chapter.question})
             for figure in chapter.figures:
                 kind = "figure" if figure.picture else "table"
-                title = f"{figure.label}: {figure.title}".removeprefix(": ")
-                found.append({"t": title, "k": kind, "u": f"{page}#{figure.name}", "x": figure.caption})
+                found.append({"t": _title(figure), "k": kind, "u": f"{page}#{figure.name}", "x": figure.caption})
         for judgement in self.judgements:
             claim = judgement.claim
             text = f"{claim.id} {claim.section} {judgement.verdict}"
@@ -364,6 +386,10 @@ class Report:
             url = f"cell.html#campaign={self.name}&cell={row['id']}"
             found.append({"t": cell_title(row), "k": "cell", "u": url, "x": str(row["id"])})
         return found
+
+
+def _title(figure: Figure) -> str:
+    return f"{figure.label}: {figure.title}".removeprefix(": ")
 
 
 def cell_title(row: Mapping[Any, Any]) -> str:
@@ -387,22 +413,31 @@ def _date(seconds: float, *, time: bool = False) -> str:
 def _finding(row: Mapping[Any, Any]) -> dict[str, Any]:
     """A row of the scorecard as a sentence, with what was measured and what the study allows, as ratios."""
     unit = f" {row['unit']}" if row["unit"] else ""
-    interval = f"{short_number(row['low'])} to {short_number(row['high'])}"
-    measured = f"{short_number(row['measured'])}{unit} ({interval}), n = {row['n']}"
+
+    def told(prefix: str) -> str:
+        low, value, high = (
+            short_number(row["measured"] / row["ratio"] * row[f"{prefix}{end}"]) for end in ("_low", "", "_high")
+        )
+        return f"{value}{unit} ({low} to {high})"
+
+    measured = told("ratio")
     if row["verdict"] == "depends on counting":
-        measured += f"; over the whole time {short_number(row['ratio_whole'])}"
+        measured += f" by the {VIEWS[0]}, {told('ratio_whole')} {VIEWS[1]}"
+    measured += f", n = {row['n']}"
     return {
         **{name: row[name] for name in ("id", "says", "published", "verdict", "n", "unit")},
-        **{name: row[name] for name in ("ratio", "ratio_low", "ratio_high", "band_low", "band_high")},
+        **{name: row[name] for name in _RATIOS},
         "measured": measured,
     }
 
 
-def pairs(rates: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def pairs(rates: Mapping[str, Mapping[str, Any]], conditions: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Ratios of the cells that two campaigns have in common, the later name over the earlier, with 95 % intervals.
 
-    `rates` is `Report.rates` by campaign. Cells on different scales are not compared.
+    ``differences`` are those of what they were measured under. `rates` is `Report.rates` by
+    campaign, `conditions` `Report.conditions`. Cells on different scales are not compared.
     """
+    under = {name: Conditions(**{**of, "backings": frozenset(of["backings"])}) for name, of in conditions.items()}
     found = []
     for one, other in combinations(rates, 2):
         rows = []
@@ -416,4 +451,5 @@ def pairs(rates: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
         if rows:
             columns = ["cell", "quantity", "ratio", "low", "high", "n"]
             found.append({"one": one, "other": other, "columns": columns, "rows": sorted(rows)})
+            found[-1]["differences"] = _columns(differences([under[one], under[other]]))
     return found

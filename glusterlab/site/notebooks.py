@@ -59,16 +59,17 @@ class SectionBody:
         """
         try:
             cells = [] if notebook is None else json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-            parts = [part for cell in cells for part in self._cell(cell, outputs)]
+            first = next((n for n, cell in enumerate(cells) if cell["cell_type"] == "markdown"), None)
+            parts = [part for n, cell in enumerate(cells) for part in self._cell(cell, outputs, titled=n == first)]
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise DataError(f"{notebook}: expected a notebook, it cannot be read: {error}") from error
         rest = [figure for figure in self.chapter.figures if figure.name not in self.shown]
         return sanitised("\n".join([*parts, *map(self._saved, rest)]))
 
-    def _cell(self, cell: Mapping[str, Any], outputs: bool) -> Iterator[str]:
+    def _cell(self, cell: Mapping[str, Any], outputs: bool, titled: bool) -> Iterator[str]:
         source = _text(cell["source"])
         if cell["cell_type"] == "markdown":
-            yield markdown(source if self.shown else _TITLE.sub("", source))
+            yield markdown(_TITLE.sub("", source) if titled else source)
         elif cell["cell_type"] == "code":
             if not outputs:
                 yield from (self._saved(each) for each in self.chapter.figures if f'"{each.name}"' in source)

@@ -88,6 +88,7 @@ def make(job: Job) -> tuple[tuple[str, dict[str, Any], str], Sequence[Job]]:
             "quantities": list(report.summaries()),
             "prices": plain(report.costs()),
             "rates": plain(report.rates()),
+            "conditions": plain(report.conditions()),
             "verdicts": report.verdicts(),
             "sections": bodies,
         }
@@ -195,9 +196,8 @@ def write_pages(campaigns: Mapping[str, Mapping[str, Any]], folder: Path, raw: s
         if path.is_file():
             _put(folder / "assets" / path.relative_to(_HERE / "assets"), path.read_bytes())
     _put(folder / "data" / "site.js", script("site", site))
-    _put(
-        folder / "data" / "pairs.js", script("pairs", pairs({name: each["rates"] for name, each in campaigns.items()}))
-    )
+    rates, conditions = ({name: each[key] for name, each in campaigns.items()} for key in ("rates", "conditions"))
+    _put(folder / "data" / "pairs.js", script("pairs", pairs(rates, conditions)))
     for study, data in measured.items():
         _put(folder / "data" / f"study-{study}.js", script(f"study-{study}", data))
     terms, _ = load_yaml(_HERE / "glossary.yaml")

@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import re
 import shutil
 import threading
 import unicodedata
@@ -20,6 +21,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
+from glusterlab.analysis.claims.verdicts import VERDICTS
 from glusterlab.site.pages import PAGES
 from glusterlab.site.printing import PRINTED, print_pdf
 from tests.site.projects import CELLS, FIGURE, HOSTILE
@@ -153,6 +155,88 @@ def test_each_row_of_the_numbers_is_a_mark(browser: Browser, state: str) -> None
     assert points.startswith("blob:")
 
 
+PLACES = """
+const view = document.getElementById("chart").view, found = [];
+(function walk(item, dx) {
+  const datum = item.datum || {}, kind = item.mark?.marktype;
+  if (datum.kind === "mean" && (kind === "symbol" || kind === "rule")) found.push([kind, datum.at, dx + item.x]);
+  for (const each of item.items || []) walk(each, dx + (item.mark?.marktype === "group" ? item.x || 0 : 0));
+})(view.scenegraph().root, 0);
+return found;
+"""
+
+
+def test_cells_at_one_place_stand_beside_each_other_with_their_intervals(browser: Browser) -> None:
+    browser.open("explore.html#campaign=first-light|second-light", DRAWN)
+    marks = browser.run(PLACES)
+    points = {at: round(x, 1) for kind, at, x in marks if kind == "symbol"}
+    assert len(points) == len(set(points.values())) == 2 * len(CELLS)
+    assert {at: round(x, 1) for kind, at, x in marks if kind == "rule"}.items() <= points.items()
+    assert any(kind == "rule" for kind, *_ in marks)
+
+
+def test_panels_share_an_axis_unless_asked_otherwise(browser: Browser) -> None:
+    def axes() -> int:
+        return int(browser.run("return document.querySelectorAll('#chart .role-axis-title').length"))
+
+    browser.open("explore.html#campaign=first-light", DRAWN)
+    shared = axes()
+    assert "own axis" not in browser.find("#note")[0].text
+    box = next(label for label in browser.find("#choice label.check") if label.text == "each panel has its own axis")
+    box.click()
+    browser.until("return location.hash.includes('axes=own')")
+    browser.until(f"return document.querySelectorAll('#chart .role-axis-title').length > {shared}")
+    assert "Each panel has its own axis" in browser.find("#note")[0].text
+    browser.open(browser.driver.current_url.removeprefix(f"{browser.base}/"), DRAWN)
+    assert axes() > shared
+
+
+@pytest.fixture
+def scheme(browser: Browser) -> Iterator[Callable[[str], None]]:
+    def prefer(name: str) -> None:
+        features = {"features": [{"name": "prefers-color-scheme", "value": name}]}
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
+
+    yield prefer
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+CONTRAST = """
+const light = (text) => {
+  const parts = text.match(/[0-9.]+/g).slice(0, 3).map((each) => Number(each) / (text.startsWith("color(") ? 1 : 255));
+  const [r, g, b] = parts.map((each) => (each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const contrast = (one, other) => {
+  const [low, high] = [light(one), light(other)].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+};
+"""
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_charts_can_be_read_on_light_and_dark_paper(browser: Browser, scheme: Callable[[str], None], name: str) -> None:
+    scheme("dark" if name == "light" else "light")
+    browser.open("explore.html#campaign=first-light", DRAWN)
+    scheme(name)  # a chart that is there follows
+    found = browser.run(
+        CONTRAST
+        + """
+        const paper = getComputedStyle(document.querySelector(".chart")).backgroundColor;
+        const fill = (each) => getComputedStyle(each).fill;
+        const of = (css) => [...document.querySelectorAll(`#chart ${css}`)].map((each) => contrast(fill(each), paper));
+        return [light(paper), of(".role-axis text"), of(".role-legend text"), of(".mark-symbol path")];
+        """
+    )
+    paper, axes, legend, marks = found
+    assert (paper > 0.5) == (name == "light")
+    assert axes
+    assert legend
+    assert min(axes + legend) > 4.5
+    if name == "dark":  # on light paper the colours are the figures'
+        assert min(marks) > 3
+
+
 def test_a_view_comes_back_from_its_address(browser: Browser) -> None:
     browser.open("explore.html#campaign=first-light&per=price&x=series&price-disks=0.5&view=whole", DRAWN)
     address = browser.driver.current_url
@@ -197,6 +281,38 @@ def test_from_a_finding_to_a_raw_file_in_four_clicks(browser: Browser, project: 
     assert browser.until("return document.querySelector('details.claim[open]') !== null")
 
 
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_each_verdict_has_a_colour_and_a_sign_of_its_own(
+    browser: Browser, scheme: Callable[[str], None], name: str
+) -> None:
+    scheme(name)
+    browser.open("claims.html", DRAWN)
+    found = browser.run(
+        CONTRAST
+        + """
+        const behind = [document.body, document.querySelector(".claim")];
+        const papers = behind.map((each) => getComputedStyle(each).backgroundColor);
+        return VERDICTS.map((text) => {
+          const badge = glusterlab.verdict(text);
+          document.querySelector("main").append(badge);
+          const style = getComputedStyle(badge), sign = getComputedStyle(badge, "::before").content;
+          return [style.color, sign, Math.min(...papers.map((paper) => contrast(style.color, paper)))];
+        });
+        """.replace("VERDICTS", json.dumps(VERDICTS))
+    )
+    colours, signs, contrasts = zip(*found, strict=True)
+    assert len(set(colours)) == len(set(signs)) == len(VERDICTS)
+    assert min(contrasts) >= 4.5
+
+
+def test_a_closed_claim_shows_its_ratio_interval_and_n(browser: Browser) -> None:
+    browser.open("claims.html#campaign=first-light", DRAWN)
+    rows = browser.find("details.claim:not([open]) > summary")
+    measured = [row for row in rows if row.find_elements(By.CSS_SELECTOR, "svg.interval .bar")]
+    assert measured
+    assert all(re.search(r"Measured: [\d.]+.* \([\d.]+ to [\d.]+\), n = \d", row.text) for row in measured)
+
+
 def test_a_cell_shows_what_each_disk_did_and_who_uses_it(browser: Browser) -> None:
     browser.open(cell_of(browser, CELLS[3]), DRAWN)
     assert int(browser.run(DRAWN)) > 1
@@ -204,6 +320,9 @@ def test_a_cell_shows_what_each_disk_did_and_who_uses_it(browser: Browser) -> No
     assert any("CPU, busy" in each for each in measures)
     assert any("disks, written" in each for each in measures)
     assert f"{FIGURE}.csv" in browser.find("#used")[0].text
+    uses = {link.text: str(link.get_attribute("href")) for link in browser.find("#used li > a")}
+    title = next(text for text in uses if text.startswith("Figure 5: "))
+    assert uses[title].endswith(f"sections/first-light/10-large-files.html#{FIGURE}")
     assert "glusterlab trace figures/first-light/" in browser.find("#used")[0].text
     assert browser.run("return document.querySelectorAll('#samples tbody tr').length") == 3
 
@@ -283,6 +402,24 @@ def narrow(browser: Browser) -> Iterator[Callable[[int], None]]:
 
     yield resize
     browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_the_tab_key_goes_down_a_phone(browser: Browser, narrow: Callable[[int], None]) -> None:
+    narrow(400)
+    for page in ("explore.html", "compare.html"):
+        browser.open(page, DRAWN)
+        for folded in (True, False):
+            if not folded:
+                browser.find("#choices > summary")[0].click()
+            tops = browser.run(
+                """
+                const list = [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")];
+                const seen = list.filter((each) => each.checkVisibility() && !each.closest(".skip, .chart svg"));
+                return seen.map((each) => Math.round(each.getBoundingClientRect().bottom / 8));
+                """
+            )
+            assert tops == sorted(tops), (page, folded)
+            assert browser.run("return document.getElementById('choices').open") != folded
 
 
 def test_pages_fit_a_phone(browser: Browser, views: dict[str, tuple[str, str]], narrow: Callable[[int], None]) -> None:

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -13,7 +14,7 @@ from glusterlab.analysis.select import summarise, valid_samples, with_series
 from glusterlab.cli import app
 from glusterlab.errors import UsageError
 from glusterlab.site.build import STATE, build
-from glusterlab.site.data import pairs, plain
+from glusterlab.site.data import Report, pairs, plain
 from glusterlab.site.pages import PAGES, script
 from glusterlab.tables.build import load
 from tests.site.projects import CELLS, FIGURE, HOSTILE, make_project
@@ -54,7 +55,9 @@ def test_a_cell_has_its_samples_files_series_figures_and_claims(project: Path) -
         assert "sample.json" in sample["files"]
         assert all((folder / f"sample-{sample['sample']:02d}" / file).is_file() for file in sample["files"])
     assert [series["number"] for series in found["series"]["samples"]] == [1, 2, 3]
-    assert {"csv": f"{FIGURE}.csv", "row": 1}["csv"] in {use["csv"] for use in found["used_by"]}
+    (use,) = (use for use in found["used_by"] if use["csv"] == f"{FIGURE}.csv")
+    assert (use["section"], use["figure"]) == ("10-large-files", FIGURE)
+    assert use["title"].startswith("Figure 5: ")
     comparisons = data(project, "first-light/comparisons.js")
     assert found["claims"]
     for claim in found["claims"]:
@@ -65,6 +68,8 @@ def test_a_cell_has_its_samples_files_series_figures_and_claims(project: Path) -
 def test_two_campaigns_with_the_same_samples_differ_in_no_cell(project: Path) -> None:
     (pair,) = data(project, "pairs.js")
     assert (pair["one"], pair["other"], len(pair["rows"])) == ("first-light", "second-light", len(CELLS))
+    # a name and a digest are no conditions
+    assert pair["differences"]["rows"] == []
     for row in records(pair):
         assert row["low"] < row["ratio"] == 1 < row["high"]
 
@@ -72,16 +77,49 @@ def test_two_campaigns_with_the_same_samples_differ_in_no_cell(project: Path) ->
 def test_cells_on_other_scales_are_not_compared() -> None:
     one = {"cell": {"scale": 200.0, "values": {"throughput_bytes_per_s": [1.0, 1.1, 1.2]}}}
     other = {"cell": {**one["cell"], "scale": 100.0}}
-    assert pairs({"one": one, "other": other}) == []
-    assert len(pairs({"one": one, "other": one})[0]["rows"]) == 1
+    known = {"release": "10.3", "environment": {}, "cluster": {}, "tools": {}, "backings": []}
+    under = {name: {"name": name, "campaign": {"repeats": n}, **known} for n, name in enumerate(("one", "other"))}
+    assert pairs({"one": one, "other": other}, under) == []
+    (pair,) = pairs({"one": one, "other": one}, under)
+    assert len(pair["rows"]) == 1
+    assert [(row["where"], row["what"], row["other"]) for row in records(pair["differences"])] == [
+        ("campaign", "repeats", "1")
+    ]
 
 
 def test_findings_have_an_interval_and_no_evidence_twice(project: Path) -> None:
     for campaign in data(project, "site.js")["campaigns"]:
         assert campaign["findings"]
-        for finding in campaign["findings"]:
-            assert finding["ratio_low"] <= finding["ratio"] <= finding["ratio_high"]
-            assert finding["verdict"] in ("reproduced", "compatible", "contradicted")
+        for each in campaign["findings"]:
+            assert each["ratio_low"] <= each["ratio"] <= each["ratio_high"]
+            assert each["verdict"] in ("reproduced", "compatible", "contradicted")
+
+
+def finding(verdict: str, evidence: str, **ratios: float) -> dict[str, Any]:
+    whole = {"ratio_whole": 1.5, "ratio_whole_low": 1.2, "ratio_whole_high": 1.9}
+    told = {"ratio": 1.6, "ratio_low": 1.5, "ratio_high": 1.7, "ratio_published": 1.6, "band_low": 1, "band_high": 2}
+    row = {"verdict": verdict, "evidence": evidence, "id": evidence, "class": "ratio", "says": "", "published": ""}
+    return row | whole | told | {"measured": 160.0, "unit": "MB/s", "n": 3} | ratios
+
+
+def test_findings_that_both_views_support_come_first() -> None:
+    def chosen(*rows: dict[str, Any]) -> list[dict[str, Any]]:
+        report = Report(section=None, figures=Path())  # type: ignore[arg-type]
+        report.__dict__["card"] = pd.DataFrame(rows)
+        return report.findings()
+
+    depends = [
+        finding("depends on counting", "open", ratio_whole_low=0.9),
+        finding("depends on counting", "same side", ratio_high=1.9),
+    ]
+    held = [finding("reproduced", "a"), finding("compatible", "b"), finding("reproduced", "a")]
+    wrong = [finding("contradicted", name) for name in "cdefg"]
+    assert [each["id"] for each in chosen(*depends, *held)] == ["a", "b", "same side", "open"]
+    assert [each["id"] for each in chosen(*depends, *held, *wrong)] == ["c", "d", "a", "b", "e"]
+    assert [each["id"] for each in chosen(*depends, *wrong)] == ["c", "d", "e", "f", "g"]
+    (told,) = chosen(depends[0])
+    both = "160 MB/s (150 to 170) by the tool's own rate, 150 MB/s (90.0 to 190) over the whole time, n = 3"
+    assert told["measured"] == both
 
 
 def test_names_stay_text_in_pages_and_data(project: Path) -> None:

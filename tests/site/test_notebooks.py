@@ -59,6 +59,17 @@ def test_text_and_outputs_are_in_order_and_code_is_not_there(tmp_path: Path) -> 
     assert '<a class="anchor-link"' not in html
 
 
+def test_only_the_title_of_the_notebook_is_left_out(tmp_path: Path) -> None:
+    html = body(
+        tmp_path,
+        code("..."),
+        projects.markdown("# Large files\n\nHow fast?"),
+        projects.markdown("# A part\n\nThat has no figure before it."),
+    )
+    assert "Large files" not in html
+    assert re.findall("<h1[^>]*>([^<]*)", html) == ["A part"]
+
+
 def test_a_saved_figure_is_its_files_where_the_notebook_has_it(tmp_path: Path) -> None:
     drawn = {
         "output_type": "display_data",

@@ -22,7 +22,7 @@
 
   function colours(field, values, of) {
     const names = Object.keys(of).filter((name) => values.some((each) => each[field] === name));
-    return { field, type: "nominal", title: null, legend: names.length > 1 ? {} : null, scale: { domain: names, range: names.map((name) => of[name]) } };
+    return { field, type: "nominal", title: null, legend: names.length > 1 ? {} : null, scale: { domain: names, range: names.map((name) => chart.tone(of[name])) } };
   }
 
   function samples() {
@@ -32,7 +32,7 @@
       const values = shown.map((sample, n) => ({ at: n, sample: sample.sample, value: sample.values[first.key] * first.factor, status: sample.status }));
       const x = { field: "value", type: "quantitative", title: `${first.label}, ${first.unit}`, scale: { zero: false, nice: true } };
       const layer = [{ mark: { type: "point", filled: true, size: 90, opacity: .8 }, encoding: { x, y: { field: "sample", type: "ordinal", title: "sample" }, color: colours("status", values, { valid: "#1f4e89", invalid: "#b08a1a", failed: "#a3301f" }), size: { condition: { test: "datum.at === picked", value: 260 }, value: 90 } } }];
-      if (estimate && estimate.low !== null) layer.unshift({ data: { values: [{ low: estimate.low * first.factor, high: estimate.high * first.factor }] }, mark: { type: "rect", color: "#dfe7f1" }, encoding: { x: { field: "low", type: "quantitative" }, x2: { field: "high" } } });
+      if (estimate && estimate.low !== null) layer.unshift({ data: { values: [{ low: estimate.low * first.factor, high: estimate.high * first.factor }] }, mark: { type: "rect", color: "var(--mark)" }, encoding: { x: { field: "low", type: "quantitative" }, x2: { field: "high" } } });
       chart.draw(at("chart"), { data: { values }, width: Math.max(at("chart").clientWidth - 80, 200), height: { step: 22 }, layer }, { label: `${first.label} of each sample`, points: shown.map((sample) => ({ words: `sample ${sample.sample}: ${number(sample.values[first.key] * first.factor)} ${first.unit}, ${sample.status}, round ${sample.round}` })) });
       if (estimate) at("chart").append(el("p", { class: "soft" }, estimate.mean === null ? `Two groups: ${number(estimate.group_low * first.factor)} and ${number(estimate.group_high * first.factor)} ${first.unit}.` : `Mean ${number(estimate.mean * first.factor)} ${first.unit}${estimate.low === null ? ", no interval" : `, shaded its 95 % interval ${number(estimate.low * first.factor)} to ${number(estimate.high * first.factor)}`}, n = ${estimate.n}.`));
     }
@@ -86,8 +86,8 @@
     const values = lines.flatMap((line, n) => line.values.map((value, step) => ({ at: n, name: name(line), role: line.role, time: sample.end + step * sample.step, value })));
     const x = { field: "time", type: "quantitative", title: "seconds since the command began", scale: { nice: false } };
     const y = { field: "value", type: "quantitative", title: `${chosen.name}${chosen.unit ? `, ${chosen.unit}` : ""}` };
-    const layer = [{ mark: { type: "line", interpolate: "linear", strokeWidth: lines.length > 12 ? 1 : 1.6, opacity: lines.length > 12 ? .5 : .85 }, encoding: { x, y, detail: { field: "at" }, color: colours("role", values, { server: "#1f4e89", client: "#e07b39", machine: "#555555" }), strokeWidth: { condition: { test: "datum.at === picked", value: 3.5 }, value: lines.length > 12 ? 1 : 1.6 } } }];
-    if (sample.part) layer.unshift({ data: { values: [{ from: sample.part[0], to: sample.part[1] }] }, mark: { type: "rect", color: "#eeece4" }, encoding: { x: { field: "from", type: "quantitative" }, x2: { field: "to" } } });
+    const layer = [{ mark: { type: "line", interpolate: "linear", strokeWidth: lines.length > 12 ? 1 : 1.6, opacity: lines.length > 12 ? .7 : .9 }, encoding: { x, y, detail: { field: "at" }, color: colours("role", values, { server: "#1f4e89", client: "#e07b39", machine: "#555555" }), strokeWidth: { condition: { test: "datum.at === picked", value: 3.5 }, value: lines.length > 12 ? 1 : 1.6 } } }];
+    if (sample.part) layer.unshift({ data: { values: [{ from: sample.part[0], to: sample.part[1] }] }, mark: { type: "rect", color: "var(--mark)" }, encoding: { x: { field: "from", type: "quantitative" }, x2: { field: "to" } } });
     if (chosen.full !== null) layer.push({ data: { values: [{ full: chosen.full }] }, mark: { type: "rule", strokeDash: [5, 4] }, encoding: { y: { field: "full", type: "quantitative" } } });
     await chart.draw(at("series"), { data: { values }, width: Math.max(at("series").clientWidth - 90, 200), height: 300, layer }, { label: `${chosen.name} over time`, points });
     at("series").append(el("details", {}, el("summary", {}, `Numbers: ${lines.length} lines`), table([
@@ -109,7 +109,9 @@
 
   function used() {
     if (data.claims.length) at("used").append(el("p", {}, "Claims: ", ...data.claims.flatMap((claim) => [el("a", { href: address("claims", { campaign, claim }) }, claim), " "])));
-    if (data.used_by.length) at("used").append(el("p", {}, "Figures and tables, each with the command that traces its row to these files:"), el("ul", {}, ...data.used_by.map((use) => el("li", {}, el("a", { href: `${ROOT}files/${encodeURIComponent(campaign)}/${encodeURIComponent(use.csv)}` }, use.csv), ": ", el("code", {}, `glusterlab trace figures/${campaign}/${use.csv} ${use.row}`)))));
+    if (data.used_by.length) at("used").append(el("p", {}, "Figures and tables, each with the command that traces its row to these files:"), el("ul", {}, ...data.used_by.map((use) => el("li", {},
+      use.section ? el("a", { href: `${ROOT}sections/${encodeURIComponent(campaign)}/${encodeURIComponent(use.section)}.html#${encodeURIComponent(use.figure)}` }, use.title) : use.title, el("br"),
+      el("small", {}, el("a", { href: `${ROOT}files/${encodeURIComponent(campaign)}/${encodeURIComponent(use.csv)}` }, use.csv), " ", el("code", {}, `glusterlab trace figures/${campaign}/${use.csv} ${use.row}`))))));
     if (!data.claims.length && !data.used_by.length) at("used").append(el("p", {}, "No figure and no claim uses it."));
   }
 

@@ -2,11 +2,21 @@
 // A Vega-Lite chart whose points can be looked at by pointer and by keyboard. Expressions are interpreted: no eval.
 glusterlab.chart = (() => {
   const { el } = glusterlab;
+  // colours are names of the style sheet's, so that a chart is right as soon as the screen turns dark or the page is printed
   const CONFIG = {
-    background: "#ffffff", font: "system-ui, sans-serif", view: { stroke: "#d9d9d4" },
-    axis: { labelColor: "#444", titleColor: "#222", gridColor: "#ececE8", labelFontSize: 12, titleFontSize: 12, titleFontWeight: 500 },
-    legend: { labelFontSize: 12, titleFontSize: 12, orient: "bottom", columns: 2, labelLimit: 400 }, header: { labelFontSize: 13, labelFontWeight: 600, title: null },
+    background: "transparent", font: "system-ui, sans-serif", view: { stroke: "var(--line)" },
+    axis: { labelColor: "var(--soft)", titleColor: "var(--ink)", gridColor: "var(--grid)", domainColor: "var(--soft)", tickColor: "var(--soft)", labelSeparation: 8, labelFontSize: 12, titleFontSize: 12, titleFontWeight: 500 },
+    legend: { labelColor: "var(--ink)", titleColor: "var(--ink)", labelFontSize: 12, titleFontSize: 12, orient: "bottom", labelLimit: 400 },
+    header: { labelColor: "var(--ink)", labelFontSize: 13, labelFontWeight: 600, title: null }, title: { color: "var(--ink)" }, rule: { color: "var(--ink)" },
   };
+  // a colour of the figures, lighter on dark paper
+  const tone = (colour) => `color-mix(in srgb, ${colour} var(--own), white)`;
+  // where there is no room beside the chart, what is chosen stands folded above it, in the order of the tab key
+  const choices = document.getElementById("choices"), narrow = matchMedia("(max-width: 900px)");
+  const fold = () => { if (choices) choices.open = !narrow.matches; };
+  narrow.addEventListener("change", fold);
+  fold();
+
   const card = el("div", { class: "card", role: "presentation", hidden: true });
   document.body.append(card);
 
@@ -16,7 +26,7 @@ glusterlab.chart = (() => {
     const inner = el("div"), readout = el("p", { class: "soft", role: "status" });
     const box = el("div", { class: "chart", tabindex: "0", role: "group", "aria-label": `${label}. Arrow keys: from point to point. Enter: opens its cell. The numbers are in the table below.` }, inner);
     place.replaceChildren(box, readout);
-    const compiled = vegaLite.compile({ ...spec, config: CONFIG, params: [...(spec.params || []), { name: "picked", value: -1 }] }).spec;
+    const compiled = vegaLite.compile({ ...spec, config: { ...CONFIG, legend: { ...CONFIG.legend, columns: place.clientWidth < 600 ? 1 : 3 } }, params: [...(spec.params || []), { name: "picked", value: -1 }] }).spec;
     const view = new vega.View(vega.parse(compiled, null, { ast: true }), { expr: vega.expressionInterpreter, renderer: "svg", container: inner, hover: true });
     place.view = view;
     const drawn = inner;
@@ -45,5 +55,5 @@ glusterlab.chart = (() => {
     drawn.querySelectorAll("svg").forEach((each) => each.setAttribute("aria-hidden", "true"));
     return view;
   }
-  return { draw };
+  return { draw, tone };
 })();

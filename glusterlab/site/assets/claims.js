@@ -24,19 +24,18 @@
 
   function claim(of) {
     const told = of.stated, ratio = of.ratio !== undefined && of.ratio !== null;
+    const whole = of.over_the_whole_time;
     const box = el("details", { class: "claim", id: of.id, open: chosen.claim === of.id },
-      el("summary", {}, verdict(of.verdict), ` ${told.paraphrase}`, el("br"), el("span", { class: "soft" }, `The study: ${told.published || told.words}${of.measured ? `. Measured: ${estimate(of.measured, told.unit)}` : ""}`)));
+      el("summary", {}, el("span", {}, verdict(of.verdict), ` ${told.paraphrase}`, el("br"), el("span", { class: "soft" }, `The study: ${told.published || told.words}${of.measured ? `. Measured: ${estimate(of.measured, told.unit)}` : ""}`
+        + (ratio && told.unit ? `; of the study's ${estimate({ value: of.ratio, low: of.ratio_low ?? null, high: of.ratio_high ?? null })}` : "")
+        + (of.verdict === "depends on counting" ? `; over the whole time ${estimate(whole.measured, told.unit)}` : ""))),
+      ratio ? interval(of) : null));
     const fill = async () => {
       if (box.childElementCount > 1) return;
-      if (ratio) {
-        const graph = el("div", { class: "interval" });
-        graph.append(interval({ ratio: of.ratio, low: of.ratio_low ?? null, high: of.ratio_high ?? null, bandLow: of.band_low ?? null, bandHigh: of.band_high ?? null }));
-        box.append(graph);
-      }
       box.append(el("p", {}, `${of.verdict}: ${of.why}.`));
       const line = (text) => box.append(el("p", { class: "soft" }, text));
       if (of.repeats) line(`What would decide it: ${of.repeats} samples on each side.`);
-      if (of.over_the_whole_time) line(`Over the whole time: ${estimate(of.over_the_whole_time.measured, told.unit)}, ${of.over_the_whole_time.verdict}.`);
+      if (whole) line(`Over the whole time: ${estimate(whole.measured, told.unit)}, ${whole.verdict}.`);
       line(`${told.section}${told.figure.length ? ` (${told.figure.join(", ")})` : ""}. In its words: "${told.words}". ${told.reading || ""} (${of.class}, ${of.id})`);
       for (const other of told.contradicts) box.append(el("p", { class: "soft" }, "It does not fit ", el("a", { href: address("claims", { campaign: chosen.campaign, claim: other }) }, other), "."));
       const behind = (await load(`comparisons/${chosen.campaign}`))[of.id] || [];

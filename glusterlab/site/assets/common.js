@@ -87,7 +87,9 @@ const glusterlab = (() => {
       });
       fill([...records].sort((one, other) => {
         const [a, b] = [column.value(one), column.value(other)];
-        const by = a === null ? 1 : b === null ? -1 : typeof a === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
+        const [none, other_] = [a, b].map((each) => each === null || each === undefined || each === "");
+        if (none || other_) return none - other_;  // at the end, whichever way
+        const by = typeof a === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
         return by * order.sign;
       }));
     }
@@ -124,18 +126,23 @@ const glusterlab = (() => {
     return el("span", { class: "verdict", "data-verdict": text }, text);
   }
 
-  // a ratio with its interval against what a claim allows, on a logarithmic axis
+  // a claim's ratio with its interval against what it allows, on a logarithmic axis; both views where they disagree
   function interval(of) {
     const WIDTH = 480, HEIGHT = 40, LOW = 0.2, HIGH = 5;
     const x = (value) => 10 + (WIDTH - 20) * (Math.log(Math.min(Math.max(value, LOW), HIGH) / LOW) / Math.log(HIGH / LOW));
-    const words = `measured ${number(of.ratio)}` + (of.low === null ? "" : `, ${number(of.low)} to ${number(of.high)}`);
-    const made = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": words });
-    const from = of.bandLow === null ? LOW : of.bandLow || LOW, to = of.bandHigh === null ? HIGH : of.bandHigh;
-    if (of.bandLow !== null || of.bandHigh !== null) made.append(svg("rect", { class: "band", x: x(from), y: 4, width: Math.max(2, x(to) - x(from)), height: 18 }));
+    const views = [["ratio", "", "measured"], ...(of.verdict === "depends on counting" ? [["ratio_whole", " whole", "over the whole time"]] : [])]
+      .map(([key, kind, name]) => ({ kind, name, value: of[key], low: of[`${key}_low`] ?? null, high: of[`${key}_high`] ?? null }));
+    const words = views.map((view) => `${view.name} ${number(view.value)}${view.low === null ? "" : `, ${number(view.low)} to ${number(view.high)}`}`).join("; ");
+    const made = svg("svg", { class: "interval", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": words });
+    const [from, to] = [of.band_low ?? null, of.band_high ?? null];
+    if (from !== null || to !== null) made.append(svg("rect", { class: "band", x: x(from || LOW), y: 4, width: Math.max(2, x(to ?? HIGH) - x(from || LOW)), height: 18 }));
     made.append(svg("line", { class: "axis", x1: x(LOW), x2: x(HIGH), y1: 24, y2: 24 }), svg("line", { class: "one", x1: x(1), x2: x(1), y1: 2, y2: 26 }));
     for (const tick of [0.2, 0.5, 1, 2, 5]) made.append(svg("text", { x: x(tick), y: 37, "text-anchor": "middle" }, String(tick)));
-    if (of.low !== null) made.append(svg("line", { class: "bar", x1: x(of.low), x2: Math.max(x(of.high), x(of.low) + 1), y1: 13, y2: 13 }));
-    made.append(svg("circle", { class: "dot", cx: x(of.ratio), cy: 13, r: 4 }));
+    views.forEach((view, n) => {
+      const y = views.length > 1 ? 9 + 9 * n : 13;
+      if (view.low !== null) made.append(svg("line", { class: `bar${view.kind}`, x1: x(view.low), x2: Math.max(x(view.high), x(view.low) + 1), y1: y, y2: y }));
+      made.append(svg("circle", { class: `dot${view.kind}`, cx: x(view.value), cy: y, r: view.kind ? 3 : 4 }));
+    });
     return made;
   }
 

@@ -8,11 +8,13 @@
   const words = state.read();
   let at = Math.max(0, pairs.findIndex((pair) => pair.one === words.get("one") && pair.other === words.get("other")));
 
+  // what was recorded of hosts, tools and configuration, as `glusterlab compare` has it; names and digests differ anyway
   function facts(pair) {
-    const sides = [pair.one, pair.other].map((name) => site.campaigns.find((each) => each.name === name));
-    const lines = [["GlusterFS", "release"], ["Study", "study"], ["Measured", "first"], ["Place", "place"], ["Cells", "cells"], ["Manifest", "digest"]];
-    return table([{ name: "Fact", value: (line) => line[0] }, ...sides.map((side) => ({ name: side.name, value: (line) => String(side[line[1]]) }))],
-      [...lines, ["Scales", "scales"]].filter((line) => String(sides[0][line[1]]) !== String(sides[1][line[1]])), "What else differs");
+    const [one, other] = [pair.one, pair.other].map((name) => site.campaigns.find((each) => each.name === name));
+    const found = rows(pair.differences);
+    if (one.first !== other.first) found.push({ where: "campaign", what: "measured from", weight: "minor", [pair.one]: one.first, [pair.other]: other.first });
+    if (!found.length) return el("p", {}, "Nothing that was recorded: hosts, tools, releases and configuration are the same.");
+    return table([["Where", "where"], ["What", "what"], ["Weight", "weight"], [pair.one, pair.one], [pair.other, pair.other]].map(([name, key]) => ({ name, value: (line) => line[key] })), found, "What else differs");
   }
 
   async function show() {
@@ -23,16 +25,17 @@
       .sort((one, other) => one.cell.operation.localeCompare(other.cell.operation) || other.ratio - one.ratio);
     form.replaceChildren(select("Campaigns", pairs.map((each, n) => [String(n), `${each.other} over ${each.one} (${each.rows.length})`]), String(at), (value) => { at = Number(value); show(); }));
     document.getElementById("what").textContent = `${pair.other} over ${pair.one}: ratios of the same cells`;
-    document.getElementById("note").textContent = "A bar that does not cross 1 differs by more than samples scatter; of twenty cells that are the same one does so by chance.";
+    const slower = found.filter((row) => row.high !== null && row.high < 1).length, faster = found.filter((row) => row.low !== null && row.low > 1).length;
+    document.getElementById("note").textContent = `Of ${found.length} cells ${slower} are slower in ${pair.other} (the whole bar below 1), ${faster} faster. ` + "A bar that does not cross 1 differs by more than samples scatter; of twenty cells that are the same one does so by chance.";
     const values = found.map((row, n) => ({ ...row, at: n, label: `${cellTitle(row.cell)}${row.unit.rate ? "" : `, ${row.unit.label}`}`, cell: undefined, unit: undefined, values: undefined }));
     const y = { field: "label", type: "nominal", title: null, sort: values.map((row) => row.label), axis: { labelLimit: place.clientWidth < 600 ? 130 : 360 } };
     const ends = found.flatMap((row) => [row.low ?? row.ratio, row.high ?? row.ratio]);
     const domain = [Math.max(0.1, Math.min(0.8, ...ends)), Math.min(10, Math.max(1.25, ...ends))];
     const x = (field) => ({ field, type: "quantitative", title: `${pair.other} / ${pair.one}`, scale: { type: "log", domain, clamp: true, nice: false } });
     const spec = { data: { values }, width: Math.max(place.clientWidth - (place.clientWidth < 600 ? 180 : 420), 120), height: { step: 20 }, layer: [
-      { data: { values: [{ one: 1 }] }, mark: { type: "rule", stroke: "#666" }, encoding: { x: { field: "one", type: "quantitative" } } },
+      { data: { values: [{ one: 1 }] }, mark: { type: "rule", stroke: "var(--soft)" }, encoding: { x: { field: "one", type: "quantitative" } } },
       { transform: [{ filter: { field: "low", valid: true } }], mark: { type: "rule", strokeWidth: 2 }, encoding: { y, x: x("low"), x2: { field: "high" } } },
-      { mark: { type: "point", filled: true, opacity: 1, cursor: "pointer" }, encoding: { y, x: x("ratio"), color: { value: "#1f4e89" }, size: { condition: { test: "datum.at === picked", value: 220 }, value: 70 } } },
+      { mark: { type: "point", filled: true, opacity: 1, cursor: "pointer" }, encoding: { y, x: x("ratio"), color: { value: "var(--link)" }, size: { condition: { test: "datum.at === picked", value: 220 }, value: 70 } } },
     ] };
     const text = (row) => `${number(row.ratio)}${row.low === null ? " (insufficient n)" : ` (${number(row.low)} to ${number(row.high)})`}`;
     const points = found.map((row) => ({ words: `${cellTitle(row.cell)}\n${row.unit.label}: ${text(row)}, n = ${row.n}`, link: address("cell", { campaign: pair.other, cell: row.cell.id }) }));

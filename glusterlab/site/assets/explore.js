@@ -20,7 +20,7 @@
   const chosen = {
     campaign: list("campaign").filter((name) => site.campaigns.some((each) => each.name === name)),
     q: words.get("q") || "", per: words.get("per") || "", x: words.get("x") || "workers", colour: words.get("colour") || "series", facet: words.get("facet") ?? "operation",
-    full: words.get("full") === "yes", whole: words.get("view") === "whole", filters: {}, factors: {},
+    own: words.get("axes") === "own", full: words.get("full") === "yes", whole: words.get("view") === "whole", filters: {}, factors: {},
   };
   if (!chosen.campaign.length) chosen.campaign = [largest.name];
   for (const key of Object.keys(DIMENSIONS)) chosen.filters[key] = list(`only-${key}`);
@@ -86,36 +86,52 @@
     return `${cellTitle(record.cell)}\n${value} ${unit(quantity)}, n = ${record.of.n}\n${record.cell.campaign}, GlusterFS ${record.cell.release}, ${record.cell.access}\nsamples: ${record.samples.map(number).join(", ")}`;
   }
 
+  // cells that differ in more than the place along the axis: each has a line of its own, and a lane beside the others
+  const lane = (cell) => Object.keys(DIMENSIONS).filter((key) => key !== chosen.x && key !== chosen.facet).map((key) => cell[key]).join("|");
+
+  // where a mark stands: lanes share the middle of the least gap between two places
+  function places(found, lanes, log) {
+    const onto = log ? Math.log : Number, from = log ? Math.exp : Number;
+    const known = [...new Set(found.map((record) => onto(record.cell[chosen.x])))].sort((a, b) => a - b);
+    const gap = Math.min(...known.slice(1).map((each, n) => each - known[n]), log ? Math.LN2 : 4);
+    return (record) => from(onto(record.cell[chosen.x]) + ((lanes.indexOf(lane(record.cell)) + .5) / lanes.length - .5) * .6 * gap);
+  }
+
   const spans = (values) => values.length > 1 && Math.min(...values) > 0 && Math.max(...values) / Math.min(...values) > 20;
 
   function spec(found, quantity) {
     const ranking = !DIMENSIONS[chosen.x].number;
     const value = { field: "value", type: "quantitative", title: `${quantity.label}, ${unit(quantity)}`, scale: { zero: true, nice: true } };
     const ordered = [...found].sort((one, other) => (other.value ?? other.groups?.[1]) - (one.value ?? one.groups?.[1]));
-    const names = [...new Set((ranking ? ordered : found).map((record) => text(chosen.colour, record.cell[chosen.colour])))].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+    const order = (a, b) => a.localeCompare(b, "en", { numeric: true }), name = (record) => text(chosen.colour, record.cell[chosen.colour]);
+    const names = [...new Set(found.map(name))].sort(order);
+    const lanes = [...new Set([...found].sort((one, other) => order(name(one), name(other)) || order(lane(one.cell), lane(other.cell))).map((record) => lane(record.cell)))];
+    const log = !ranking && spans(found.map((record) => record.cell[chosen.x])), where = ranking ? null : places(found, lanes, log);
     const looks = names.map((name) => (chosen.colour === "series" ? site.looks[name] : null));
-    const colour = { field: "colour", type: "nominal", title: null, legend: { symbolOpacity: 1, symbolStrokeWidth: 0 }, scale: { domain: names, range: names.map((_, n) => looks[n]?.colour || COLOURS[n % COLOURS.length]) } };
+    const colour = { field: "colour", type: "nominal", title: null, legend: { symbolOpacity: 1, symbolStrokeWidth: 0 }, scale: { domain: names, range: names.map((_, n) => chart.tone(looks[n]?.colour || COLOURS[n % COLOURS.length])) } };
     const shape = { field: "colour", type: "nominal", title: null, scale: { domain: names, range: names.map((_, n) => SHAPES[looks[n]?.marker] || ["circle", "square", "diamond", "triangle-up"][n % 4]) } };
     const at = ranking
-      ? { field: "x", type: "nominal", title: null, sort: [...new Set(ordered.map((record) => text(chosen.x, record.cell[chosen.x])))], axis: { labelLimit: 260 } }
-      : { field: "x", type: "quantitative", title: DIMENSIONS[chosen.x].label, scale: { type: spans(found.map((record) => record.cell[chosen.x])) ? "log" : "linear", nice: false, padding: 16 }, axis: { values: [...new Set(found.map((record) => record.cell[chosen.x]))], ...(chosen.x === "nominal_size" ? { labelExpr: sizeLabels(found) } : { format: "d" }) } };
+      ? { field: "x", type: "nominal", title: null, sort: [...new Set(ordered.map((record) => text(chosen.x, record.cell[chosen.x])))], axis: { labelLimit: place.clientWidth < 600 ? 100 : 200 } }
+      : { field: "x", type: "quantitative", title: DIMENSIONS[chosen.x].label, scale: { type: log ? "log" : "linear", nice: false, padding: 16 }, axis: { values: [...new Set(found.map((record) => record.cell[chosen.x]))], ...(chosen.x === "nominal_size" ? { labelExpr: sizeLabels(found) } : { format: "d" }) } };
     const [across, along] = ranking ? ["y", "x"] : ["x", "y"];
     const values = found.flatMap((record, n) => {
-      const same = { at: n, x: DIMENSIONS[chosen.x].number ? record.cell[chosen.x] : text(chosen.x, record.cell[chosen.x]), colour: text(chosen.colour, record.cell[chosen.colour]), facet: chosen.facet ? text(chosen.facet, record.cell[chosen.facet]) : "" };
+      const same = { at: n, x: ranking ? text(chosen.x, record.cell[chosen.x]) : where(record), lane: lanes.indexOf(lane(record.cell)), colour: name(record), facet: chosen.facet ? text(chosen.facet, record.cell[chosen.facet]) : "" };
       const means = record.groups ? record.groups.map((each) => ({ ...same, kind: "group", value: each })) : [{ ...same, kind: "mean", value: record.value, low: record.low, high: record.high }];
       return [...means, ...(record.of.n < 6 && !record.whole ? record.samples.map((each) => ({ ...same, kind: "sample", value: each })) : [])];
     });
     const only = (...kinds) => [{ filter: { field: "kind", oneOf: kinds } }];
+    const spot = { [across]: at, ...(ranking && lanes.length > 1 ? { yOffset: { field: "lane", type: "ordinal", scale: { domain: [...lanes.keys()] } } } : {}) };
     const layers = [
-      { transform: [...only("mean"), { filter: { field: "low", valid: true } }], mark: { type: "rule", strokeWidth: 1.6, opacity: .75 }, encoding: { [across]: at, [along]: { ...value, field: "low" }, [`${along}2`]: { field: "high" }, color: colour } },
-      { transform: only("sample"), mark: { type: "point", filled: true, size: 14, opacity: .55 }, encoding: { [across]: at, [along]: value, color: colour } },
-      { transform: only("mean", "group"), mark: { type: "point", filled: true, opacity: 1, stroke: "#fff", strokeWidth: .6, cursor: "pointer" }, encoding: { [across]: at, [along]: value, color: colour, shape, size: { condition: { test: "datum.at === picked", value: 260 }, value: 80 } } },
+      { transform: [...only("mean"), { filter: { field: "low", valid: true } }], mark: { type: "rule", strokeWidth: 1.6, opacity: .75 }, encoding: { ...spot, [along]: { ...value, field: "low" }, [`${along}2`]: { field: "high" }, color: colour } },
+      { transform: only("sample"), mark: { type: "point", filled: true, size: 14, opacity: .55 }, encoding: { ...spot, [along]: value, color: colour } },
+      { transform: only("mean", "group"), mark: { type: "point", filled: true, opacity: 1, stroke: "var(--card)", strokeWidth: .6, cursor: "pointer" }, encoding: { ...spot, [along]: value, color: colour, shape, size: { condition: { test: "datum.at === picked", value: 260 }, value: 80 } } },
     ];
-    if (!ranking) layers.unshift({ transform: only("mean"), mark: { type: "line", strokeWidth: 1.2, opacity: .6 }, encoding: { [across]: at, [along]: value, color: colour, detail: { field: "colour" } } });
+    if (!ranking) layers.unshift({ transform: only("mean"), mark: { type: "line", strokeWidth: 1.2, opacity: .6 }, encoding: { ...spot, [along]: value, color: colour, detail: { field: "lane" } } });
     const facets = chosen.facet ? new Set(values.map((each) => each.facet)).size : 1;
-    const room = Math.max(place.clientWidth - 40, 260), columns = room / facets < 300 ? 1 : Math.min(facets, 3);
-    const inner = { width: Math.max(Math.floor(room / columns) - (ranking ? 250 : 70), 150), height: ranking ? { step: 26 } : 300, layer: layers };
-    const facet = { facet: { field: "facet", type: "nominal", title: null, sort: ["write", "create", "read"] }, columns, spec: inner, resolve: { scale: { x: ranking ? "independent" : "shared", y: "independent" } } };
+    const room = Math.max(place.clientWidth - 30, 260), columns = room / facets < 300 ? 1 : Math.min(facets, 3);
+    const axis = (ranking ? Math.min(room / 3, 220) : 56) * (chosen.own && !ranking ? columns : 1);
+    const inner = { width: Math.max(Math.floor((room - axis) / columns) - (columns > 1 ? 20 : 0), 150), height: ranking ? { step: Math.max(26, 7 * lanes.length), for: "position" } : 300, layer: layers };
+    const facet = { facet: { field: "facet", type: "nominal", title: null, sort: ["write", "create", "read"] }, columns, spec: inner, resolve: { scale: { [along]: chosen.own ? "independent" : "shared" } } };
     return { data: { values }, ...(chosen.facet ? facet : inner) };
   }
 
@@ -125,7 +141,7 @@
   }
 
   function remember() {
-    const entries = { campaign: chosen.campaign, q: chosen.q, per: chosen.per, x: chosen.x, colour: chosen.colour, facet: chosen.facet || "none", full: chosen.full ? "yes" : "", view: chosen.whole ? "whole" : "" };
+    const entries = { campaign: chosen.campaign, q: chosen.q, per: chosen.per, x: chosen.x, colour: chosen.colour, facet: chosen.facet || "none", axes: chosen.facet && chosen.own ? "own" : "", full: chosen.full ? "yes" : "", view: chosen.whole ? "whole" : "" };
     for (const [key, only] of Object.entries(chosen.filters)) entries[`only-${key}`] = only;
     for (const group of GROUPS) if (chosen.factors[group] !== 1) entries[`price-${group}`] = chosen.factors[group];
     state.write(entries);
@@ -164,6 +180,7 @@
       select("Along", dimensions, chosen.x, set("x")),
       select("Colour", dimensions, chosen.colour, set("colour")),
       select("Panels", [["", "one"], ...dimensions], chosen.facet, set("facet")),
+      ...(chosen.facet ? [el("label", { class: "check" }, el("input", { type: "checkbox", checked: chosen.own, onchange: (event) => set("own")(event.target.checked) }), "each panel has its own axis")] : []),
       ...Object.entries(DIMENSIONS).filter(([key]) => key !== "campaign").map(([key, of]) => {
         const values = [...new Set(all.map((cell) => cell[key]))].sort((a, b) => (of.number ? a - b : String(a).localeCompare(String(b), "en", { numeric: true })));
         return values.length > 1 ? checks(of.label, key, values, chosen.filters[key], (only) => { chosen.filters[key] = only; show(); }) : null;
@@ -199,7 +216,7 @@
     const found = records(all, quantity);
     document.getElementById("what").textContent = `${quantity.label} by ${DIMENSIONS[chosen.x].label.toLowerCase()}, ${unit(quantity)}`;
     const left = all.filter((cell) => estimate(cell, chosen.q)).length - found.length;
-    document.getElementById("note").textContent = `${found.length} cells${left ? `, ${left} others are filtered out or have no such number` : ""}. Bars: 95 % intervals; small dots: samples, where there are fewer than six.`
+    document.getElementById("note").textContent = `${chosen.facet && chosen.own ? "Each panel has its own axis. " : ""}${found.length} cells${left ? `, ${left} others are filtered out or have no such number` : ""}. Bars: 95 % intervals; small dots: samples, where there are fewer than six.`
       + (fullSize() ? " Times the scale: what the model stands for, not what was measured." : "") + (found.some((record) => record.cell.scale !== 1) && !fullSize() ? " Measured on a scale model." : "");
     const columns = [
       { name: "Campaign", value: (of) => of.cell.campaign }, { name: "Operation", value: (of) => of.cell.operation },

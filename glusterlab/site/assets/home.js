@@ -1,5 +1,2 @@
 "use strict";
-for (const place of document.querySelectorAll(".interval")) {
-  const [ratio, low, high, bandLow, bandHigh] = ["ratio", "low", "high", "bandLow", "bandHigh"].map((name) => (place.dataset[name] === "" ? null : Number(place.dataset[name])));
-  place.append(glusterlab.interval({ ratio, low, high, bandLow, bandHigh }));
-}
+for (const place of document.querySelectorAll(".interval")) place.append(glusterlab.interval(JSON.parse(place.dataset.of)));
