@@ -102,10 +102,11 @@ class SectionBody:
         links = " ".join(f'<a href="{self._file(name)}">{name.rpartition(".")[2].upper()}</a>' for name in figure.files)
         if figure.picture:
             source = self._file(picture_of(figure))
-            content = f'<img src="{source}" alt="{escape(figure.alt)}" loading="lazy">'
+            content = _scrolled(f'<img src="{source}" alt="{escape(figure.alt)}" loading="lazy">', title)
         else:
             content = _scrolled(table or figure.table.html, title)
-        caption = f'<b>{escape(title)}</b> {escape(figure.caption)} <span class="files">{links}</span>'
+        earlier = "<b>Of an earlier run.</b> " * figure.earlier
+        caption = f'{earlier}<b>{escape(title)}</b> {escape(figure.caption)} <span class="files">{links}</span>'
         return f'<figure id="{escape(figure.name)}">{content}<figcaption>{caption}</figcaption></figure>'
 
     def _file(self, name: str) -> str:
@@ -140,7 +141,7 @@ def _heading(figure: Figure) -> str:
 
 
 def _scrolled(table: str, name: str) -> str:
-    """A table in a box of its own that keyboards reach, so that a narrow page does not scroll sideways."""
+    """A table or picture in a box of its own that keyboards reach: a narrow page does not scroll sideways."""
     # a head without words names nothing
     inner = _STYLE.sub("", table).replace("<th></th>", "<td></td>")
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(name)}">{inner}</div>'

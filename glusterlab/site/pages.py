@@ -126,7 +126,8 @@ def _sections(report: Report) -> list[dict[str, Any]]:
         if not chapter.name or not notebook.is_file():
             continue
         body = SectionBody(chapter, f"../../files/{quote(report.name)}").html(notebook)
-        found.append({"name": chapter.name, "title": chapter.title, "body": body, "missing": _missing(chapter)})
+        section = {"name": chapter.name, "title": chapter.title, "body": body, "missing": _missing(chapter)}
+        found.append(section | {"failed": chapter.name in report.failed})
     return found
 
 
