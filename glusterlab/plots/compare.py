@@ -15,6 +15,7 @@ from glusterlab.analysis.compare.words import SHORT, change_text, interval_text,
 from glusterlab.analysis.select import split_values
 from glusterlab.analysis.words import worker_count
 from glusterlab.plots import marks
+from glusterlab.plots.findings import listed
 from glusterlab.plots.marks import Mark
 from glusterlab.plots.style import GREY, INK, PALE, Frame, n_words, scale_model
 from glusterlab.stats import INSUFFICIENT, TWO_GROUPS
@@ -80,6 +81,10 @@ def draw_forest(frame: Frame, table: pd.DataFrame, rule: Rule) -> None:
     """All cells of a comparison (`compare_cells`), one panel per campaign that is held against the reference."""
     reference = str(table["reference"].iloc[0])
     groups = {str(other): rows for other, rows in table.groupby("other", sort=False, observed=True)}
+    if len(groups) == 1:
+        counts = {verdict: int((table["verdict"] == verdict).sum()) for verdict in (SLOWER, FASTER)}
+        told = [f"{count} {verdict}" for verdict, count in counts.items() if count]
+        frame.finding = f"of {len(table)} cells {listed(told) if told else 'none is slower or faster'}"
     few = ", where n is 5 or more" if table["low"].isna().any() else ""
     paired = table["rounds"] > 0
     how = "partly within" if paired.any() else "not in interleaved rounds"

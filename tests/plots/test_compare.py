@@ -76,6 +76,11 @@ def test_a_line_per_cell_with_its_interval(table: pd.DataFrame) -> None:
     left, width = band.get_x(), band.get_width()  # type: ignore[attr-defined]
     assert (left, left + width) == pytest.approx((1 / 1.1, 1.1))
     assert "within interleaved rounds" in words(figure)
+    counts = table["verdict"].value_counts()
+    told = " and ".join(f"{counts[name]} {name}" for name in ("slower", "faster") if name in counts)
+    assert f"Of {len(table)} cells {told}" in words(figure)
+    none = forest(table.assign(verdict="undecided"))
+    assert f"Of {len(table)} cells none is slower or faster" in words(none)
 
 
 def test_footers_name_every_campaign_release_and_manifest(table: pd.DataFrame) -> None:
