@@ -6,7 +6,7 @@
   const form = document.getElementById("choice"), place = document.getElementById("chart");
   const DIMENSIONS = {
     workers: { label: "Workers", number: true }, nominal_size: { label: "File size", number: true, text: bytes }, series: { label: "Layout" },
-    operation: { label: "Operation" }, access: { label: "Access" }, release: { label: "Release" }, campaign: { label: "Campaign" }, study: { label: "Study" }, tool: { label: "Tool" },
+    operation: { label: "Operation" }, access: { label: "Access" }, release: { label: "Release" }, campaign: { label: "Campaign" }, study: { label: "Study" }, tool: { label: "Tool" }, binds: { label: "What binds" },
   };
   const PER = { "": "the whole pool", disks: "per disk", servers: "per server", price: "per 1,000 of its price" };
   const SHAPES = { s: "square", o: "circle", D: "diamond", h: "circle", "^": "triangle-up", v: "triangle-down", p: "circle", P: "cross" };
@@ -25,7 +25,7 @@
   if (!chosen.campaign.length) chosen.campaign = [largest.name];
   for (const key of Object.keys(DIMENSIONS)) chosen.filters[key] = list(`only-${key}`);
   for (const group of GROUPS) chosen.factors[group] = Number(words.get(`price-${group}`) ?? 1);
-  const began = words.size <= 1;
+  const began = words.size <= 1 || words.get("begin") === "yes";
 
   async function cells() {
     const parts = await Promise.all(chosen.campaign.map(async (name) => {
@@ -83,11 +83,11 @@
   function wordsOf(record, quantity) {
     const interval = record.low === null ? "no interval" : `${number(record.low)} to ${number(record.high)}`;
     const value = record.groups ? `two groups, ${record.groups.map(number).join(" and ")}` : `${number(record.value)} (${interval})`;
-    return `${cellTitle(record.cell)}\n${value} ${unit(quantity)}, n = ${record.of.n}\n${record.cell.campaign}, GlusterFS ${record.cell.release}, ${record.cell.access}\nsamples: ${record.samples.map(number).join(", ")}`;
+    return `${cellTitle(record.cell)}\n${value} ${unit(quantity)}, n = ${record.of.n}\n${record.cell.campaign}, GlusterFS ${record.cell.release}, ${record.cell.access}${record.cell.binds ? `\nbinds: ${record.cell.binds} (${record.cell.agree} of ${record.of.n} samples)` : ""}\nsamples: ${record.samples.map(number).join(", ")}`;
   }
 
   // cells that differ in more than the place along the axis: each has a line of its own, and a lane beside the others
-  const lane = (cell) => Object.keys(DIMENSIONS).filter((key) => key !== chosen.x && key !== chosen.facet).map((key) => cell[key]).join("|");
+  const lane = (cell) => Object.keys(DIMENSIONS).filter((key) => ![chosen.x, chosen.facet, "binds"].includes(key)).map((key) => cell[key]).join("|");
 
   // where a mark stands: lanes share the middle of the least gap between two places
   function places(found, lanes, log) {
@@ -226,6 +226,7 @@
       { name: "Workers", value: (of) => of.cell.workers, right: true }, { name: "n", value: (of) => of.of.n, right: true },
       { name: unit(quantity), value: (of) => of.value, right: true, text: (of) => (of.groups ? `two groups: ${of.groups.map(number).join(", ")}` : number(of.value)) },
       { name: "low", value: (of) => of.low, right: true }, { name: "high", value: (of) => of.high, right: true },
+      { name: "What binds", value: (of) => of.cell.binds },
     ];
     document.getElementById("numbers").replaceChildren(el("details", {}, el("summary", {}, `Numbers: ${found.length} rows`), table(columns, found, "The numbers of the chart")),
       el("p", {}, el("a", { href: saved(columns, found), download: "glusterlab.csv" }, "These numbers as CSV")));
