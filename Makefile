@@ -67,8 +67,8 @@ calibrate: setup ## What compare and the scaling law state, held against data of
 notebooks: setup ## Run the notebooks in place, so that they hold their outputs on the reference campaign
 	@$(BIN)/python -m tests.waiting | xargs $(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False
 
-lab: setup ## Open JupyterLab on notebooks/
-	$(BIN)/jupyter lab --notebook-dir notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
+lab: setup ## Open JupyterLab on notebooks/ (from here, so that they find the report)
+	$(BIN)/jupyter lab --notebook-dir . --ServerApp.preferred_dir notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 lock: setup ## Write requirements.lock anew from pyproject.toml; UPGRADE=1 takes the newest versions
 	$(BIN)/uv pip compile pyproject.toml --extra test --universal --fork-strategy fewest --python-version 3.11 \

@@ -146,5 +146,5 @@ def test_what_the_library_ships_beside_its_modules() -> None:
     package = PROJECT / "glusterlab"
     assert (package / "py.typed").exists()
     assert (package / "plots" / "house.mplstyle").exists()
-    for file in ("figures/templates/index.html.j2", "site/templates/base.html.j2", "site/assets/vendor/vega.min.js"):
+    for file in ("site/templates/index.html.j2", "site/templates/base.html.j2", "site/assets/vendor/vega.min.js"):
         assert (package / file).exists()

@@ -178,8 +178,8 @@ def show_reproduce(summary: ReproduceSummary, *, as_json: bool) -> None:
         talk(f"failed: {failure}")
     for name in summary.undrawn if not as_json else ():
         talk(f"samples of {name} are in the tables, but no notebook reads them by name: they may be in no figure")
-    indexes = [index for folder in summary.figures_dirs if (index := folder / "index.html").is_file()]
-    lines = [*(f"stale: {name}" for name in summary.stale), *map(str, indexes)]
+    folders = [str(folder) for folder in summary.figures_dirs if folder.is_dir() and not summary.stale]
+    lines = [*(f"stale: {name}" for name in summary.stale), *folders]
     show([], as_json, {**asdict(summary), "exit_code": summary.exit_code}, lines=lines)
 
 

@@ -4,6 +4,7 @@ import io
 import json
 import sys
 from collections.abc import Iterable
+from html import escape
 from pathlib import Path
 
 import pandas as pd
@@ -11,19 +12,18 @@ from matplotlib.figure import Figure
 
 from glusterlab.errors import UsageError
 from glusterlab.figures.tables import to_csv
-from glusterlab.plots.style import house_style
+from glusterlab.plots.style import PNG_DPI, house_style
 from glusterlab.store.files import file_digest, write_atomically
 
 FORMATS = ("svg", "png", "csv")
-PNG_DPI = 130
 CSV_DIGEST = "csv_sha256"
 
 
 class SavedFigure:
-    """A figure as it was saved, its name without suffix; a notebook shows its PNG, and its name as text."""
+    """A figure as it was saved, its name without suffix; a notebook shows its PNG, its name as text, its caption."""
 
-    def __init__(self, name: str, files: tuple[Path, ...], rows: int, png: bytes) -> None:
-        self.name, self.files, self.rows = name, files, rows
+    def __init__(self, name: str, files: tuple[Path, ...], rows: int, png: bytes, caption: str = "") -> None:
+        self.name, self.files, self.rows, self.caption = name, files, rows, Caption(caption)
         self._png = png
 
     def __repr__(self) -> str:
@@ -33,11 +33,23 @@ class SavedFigure:
         return self._png
 
 
+class Caption(str):
+    """What stands below a figure; a notebook shows it as prose."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f'<p style="max-width:56em">{escape(self)}</p>'
+
+
 def show(output: object) -> None:
-    """Show an output below the cell of a notebook; elsewhere nothing."""
+    """Show an output, with the caption that it has, below the cell of a notebook; elsewhere nothing."""
     ipython = sys.modules.get("IPython")
     if ipython is not None and ipython.get_ipython() is not None:
-        ipython.display.display(output)
+        ipython.display.display(*filter(None, [output, getattr(output, "caption", None)]))
 
 
 def parse_formats(formats: str) -> tuple[str, ...]:
@@ -49,7 +61,14 @@ def parse_formats(formats: str) -> tuple[str, ...]:
     return chosen
 
 
-def save(figure: Figure, folder: Path, name: str, table: pd.DataFrame, formats: Iterable[str] = FORMATS) -> SavedFigure:
+def save(
+    figure: Figure,
+    folder: Path,
+    name: str,
+    table: pd.DataFrame,
+    formats: Iterable[str] = FORMATS,
+    caption: str = "",
+) -> SavedFigure:
     """Write a figure and the `table` of numbers that it draws; the same input gives the same bytes."""
     with house_style():
         _settle(figure)
@@ -64,7 +83,7 @@ def save(figure: Figure, folder: Path, name: str, table: pd.DataFrame, formats: 
     files = tuple(folder / f"{name}.{suffix}" for suffix in FORMATS if suffix in formats)
     for path in files:
         write_atomically(path, data[path.suffix[1:]], durable=False)
-    return SavedFigure(name, files, len(table), data["png"])
+    return SavedFigure(name, files, len(table), data["png"], caption)
 
 
 def _settle(figure: Figure) -> None:

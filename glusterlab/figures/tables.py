@@ -199,6 +199,13 @@ class SavedTable:
     def __repr__(self) -> str:
         return f"{self.title}\n\n{self.table.text}"
 
+    def sortable(self) -> None:
+        """Show all rows of the CSV file, to be sorted and searched by hand: nothing for a notebook that is kept."""
+        import itables
+
+        itables.init_notebook_mode(all_interactive=False)
+        itables.show(pd.read_csv(self.file), caption=self.title, showIndex=False)
+
     def _repr_html_(self) -> str:
         more = f"<p>{self.table.more} more rows are in the CSV file.</p>" if self.table.more else ""
         return f'{_STYLE}<div class="shown-table"><p><b>{escape(self.title)}</b></p>{self.table.html}{more}</div>'

@@ -8,13 +8,14 @@ from matplotlib.axes import Axes
 from glusterlab.analysis.select import SIZE_TOLERANCE, split_values
 from glusterlab.analysis.words import best_count
 from glusterlab.plots import marks
+from glusterlab.plots.findings import leads
 from glusterlab.plots.per_disk import ANY_LAYOUT
-from glusterlab.plots.style import GREY, Frame, access_style, comparable, interval_words, layout_key, row_style, top_of
+from glusterlab.plots.style import GREY, Frame, access_style, comparable, layout_key, row_style, top_of
 from glusterlab.units import format_size
 
 _GROUP = 0.8  # share of the step between two sizes that all series of a size may take
-_STATED_SHIFT, _DOT_SHIFT = 0.016, 0.015  # shares of the axis, published numbers to the left, samples to the right
-_SMALL = 0.04  # share of the axis below which a mean has its number beside it
+_DOT_SHIFT = 0.015  # share of the axis, samples to the right
+_DECADES = 20.0  # means that span more have a logarithmic axis
 
 
 class SizeAxis:
@@ -61,7 +62,7 @@ class SizeAxis:
 
 
 def draw_sizes(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: float) -> None:
-    """Rows of `efficiency` of one operation: mean, 95 % interval, samples, the published number as a hollow diamond."""
+    """Rows of `efficiency` of one operation: mean, 95 % interval, samples, the published number as a wide tick."""
     for name, rows in table.groupby("series", sort=True):
         rows = rows.sort_values("nominal_file_size_bytes")
         style = row_style(rows.iloc[0])
@@ -77,7 +78,7 @@ def draw_sizes(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: float) 
         axes.plot(*line, color=style.colour, marker=style.marker, label=name, **access_style(rows.iloc[0]))
         for at, value in zip(places, rows["published"].astype(float) * factor / rows["scale"], strict=True):
             if value == value:
-                marks.diamond(axes, at - _STATED_SHIFT * sizes.length, value, colour=style.colour)
+                marks.stated(axes, at, value, colour=style.colour)
     # of no one layout: a line over all series of that size
     values = table["published_any"].astype(float) * factor / table["scale"].astype(float)
     found = zip(table["nominal_file_size_bytes"], values, strict=True)
@@ -92,27 +93,24 @@ def draw_sizes(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: float) 
 def draw_by_file_size(figure: Frame, table: pd.DataFrame, sizes: Iterable[int], *, unit: str, factor: float) -> None:
     """Throughput per disk (`efficiency`) of one operation over the study's file sizes (nominal, bytes)."""
     shown = comparable(table)
-    figure.key = layout_key(table)
-    figure.subtitle = [
-        f"Over all disks of the pool, {best_count(table)}.",
-        f"Mark: mean; line: {interval_words(table)}; dots beside it: the samples.",
-        *shown.note,
-    ]
-    if table["published"].notna().any():
-        side = ", on the right axis" if shown.two_axes else ""
-        figure.subtitle.append(f"Hollow diamond: the published number for that layout{side}.")
+    figure.key, figure.signs = layout_key(table), marks.signs(table)
+    side = " Published numbers: on the right axis." if shown.two_axes and table["published"].notna().any() else ""
+    figure.subtitle = [f"Over all disks of the pool, {best_count(table)}.{side}", *shown.note]
     axes, sizes_axis = figure.panel(), SizeAxis(sizes, table)
+    at = table["nominal_file_size_bytes"].map(sizes_axis.place)
+    figure.finding = leads((f"at {format_size(sizes_axis.sizes[n])}", table[at == n]) for n in sorted(set(at)))
     draw_sizes(axes, shown.table, sizes_axis, factor)
     stated = shown.table[["published", "published_any"]].astype(float).max(axis=1)
     most = (stated / shown.table["scale"].astype(float)).fillna(0).max() * factor * 1.1
-    axes.set_ylim(0, max(top_of(shown.table, factor), most))
-    # means that are too near to 0 to be read from the axis have their number
-    small = shown.table[shown.table["mean"] * factor < _SMALL * axes.get_ylim()[1]]
-    for number, row in small.iterrows():
-        (at,) = sizes_axis.places(small.loc[[number]])
-        top = max(row["mean"], row["high"] if row["high"] == row["high"] else 0.0) * factor
-        style = {"fontsize": 6.5, "color": row_style(row).colour, "bbox": marks.behind(0.8)}
-        marks.words(axes, f"{row['mean'] * factor:.2g}", (at, top), (0, 6), **style)
+    top, scaled = max(top_of(shown.table, factor), most), ""
+    drawn = pd.Series([each for joined in shown.table["values"] for each in split_values(joined, factor)])
+    if drawn.max() > _DECADES * drawn[drawn > 0].min():
+        axes.set_yscale("log")
+        axes.set_ylim(drawn[drawn > 0].min() / 1.5, top * 1.2)
+        axes.yaxis.set_major_formatter("{x:,g}")
+        scaled = ", logarithmic"
+    else:
+        axes.set_ylim(0, top)
     axes.set_xlabel("file size")
-    axes.set_ylabel(f"{unit} per disk, {shown.words}")
+    axes.set_ylabel(f"{unit} per disk, {shown.words}{scaled}")
     shown.second_axis(axes, "y", f"{unit} per disk")

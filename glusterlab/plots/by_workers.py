@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 
 from glusterlab.analysis.efficiency import GROUP, saturation_points
 from glusterlab.analysis.saturation.resources import STATED_LINKS
 from glusterlab.analysis.select import BACKING_LABELS, VIEWS, layout_label, operations_of
 from glusterlab.plots import marks
+from glusterlab.plots.findings import saturates
 from glusterlab.plots.scaling import draw_fit
-from glusterlab.plots.style import GREY, Frame, access_style, comparable, interval_words, layout_key, row_style, top_of
+from glusterlab.plots.style import GREY, Frame, access_style, comparable, ink, layout_key, row_style, top_of
 from glusterlab.stats import MIN_SAMPLES
 
 ABOVE = "\N{BLACK UP-POINTING TRIANGLE}"  # marks a rate that is above its limit by more than its interval
@@ -123,8 +123,9 @@ def _name_lines(axes: Axes, named: list[tuple[Line2D, str]], top: float, height_
     step = top * _LINE_IN * lines / height_in * _SPACING
     ends = [float(np.asarray(line.get_xdata())[-1]) for line, _ in ordered]
     for (line, text), height in zip(ordered, spread(wanted, step, step / 2, top - step / 3), strict=True):
-        colour = tuple(0.78 * part for part in to_rgb(line.get_color()))
-        axes.text(max(ends) * 1.25, height, text, va="center", color=colour, fontsize=6.8, linespacing=1.0)
+        axes.text(
+            max(ends) * 1.25, height, text, va="center", color=ink(line.get_color()), fontsize=6.8, linespacing=1.0
+        )
 
 
 def draw_workers_and_limits(
@@ -163,7 +164,6 @@ def draw_workers_and_limits(
     level = "Dotted: the most that is published for that layout: the number per disk times the disks"
     lacking = f", or n below {MIN_SAMPLES}" if (table["n"] < MIN_SAMPLES).any() else ""
     figure.subtitle = [
-        f"Mean of n samples; line: {interval_words(table)}; dots beside it: the samples.",
         f"Ring: the fewest workers that more do not beat by over 10 %, by the means; no ring: none seen{lacking}.",
         *_limit_words(table, drawn=far != set(families)),
         *above_words(table),
@@ -172,7 +172,8 @@ def draw_workers_and_limits(
         *shown.note,
         *note.splitlines(),
     ]
-    figure.key = [] if labelled else layout_key(table)
+    figure.key, figure.signs = [] if labelled else layout_key(table), marks.signs(table, published=False)
+    figure.finding = saturates(table)
     room = 1.35 * 10 if labelled else 1.35
     height_in = height * len(families) + 0.55
     grid = figure.panels_by_workers(len(families), len(operations), table["workers"], height=height_in, room=room)

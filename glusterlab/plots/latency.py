@@ -6,7 +6,7 @@ import pandas as pd
 
 from glusterlab.analysis.select import operation_rank
 from glusterlab.plots import marks
-from glusterlab.plots.style import GREY, Frame, interval_words
+from glusterlab.plots.style import GREY, Frame
 from glusterlab.units import format_size
 
 PERCENTILES: dict[str, tuple[str, Literal["-", "--", ":"]]] = {
@@ -23,9 +23,10 @@ def draw_latency(figure: Frame, table: pd.DataFrame) -> None:
     columns = sorted(cells.itertuples(index=False, name=None), key=lambda cell: (operation_rank(cell[0]), cell[1:]))
     series = sorted(table["series"].astype(str).unique())
     figure.subtitle = [
-        f"Of each sample's calls; mark: mean of n samples; line: {interval_words(table)}; dots beside it: the samples.",
+        "Of each sample's calls.",
         "Solid: half of the calls took at most so long (p50); dashed: 95 % of them; dotted: 99 %. Logarithmic.",
     ]
+    figure.signs = marks.signs(table, published=False)
     height = 1.7 * len(series) + 0.5
     # the names of the lines stand in the room at the right
     grid = figure.panels_by_workers(len(series), len(columns), table["workers"], height=height, room=1.7)

@@ -11,10 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from glusterlab.analysis.select import split_values
-from glusterlab.plots.style import INK, LayoutStyle, row_style
+from glusterlab.analysis.select import VIEWS, split_values
+from glusterlab.plots.style import GREY, INK, LayoutStyle, ink, interval_words, row_style
 
+DOTS_BELOW = 6  # samples; with fewer the dots are the figure, and a bar would promise more than it knows
 DASHED = (0, (4, 3))
+_BEHIND = 1.4  # what is published lies under the samples
 STATED_LINE: dict[str, Any] = {"color": INK, "linewidth": 0.9, "linestyle": DASHED}  # what is published of any layout
 _BACKGROUND = {"facecolor": "white", "edgecolor": "none"}
 
@@ -40,7 +42,7 @@ def sample_dots(
     across: bool = False,
     **look: Any,
 ) -> None:
-    """Samples of a point: pale beside its mean, full where they are two groups (`alone`); `across`: at y."""
+    """Samples of a point, on top: pale beside its mean, full where they are two groups (`alone`); `across`: at y."""
     places = [at] * len(values)
     shape: dict[str, Any] = {
         "marker": ".",
@@ -48,6 +50,7 @@ def sample_dots(
         "markeredgewidth": 0,
         "alpha": 0.5,
         "markersize": 4,
+        "zorder": 3.5,
         **look,
     }
     if alone:
@@ -65,16 +68,65 @@ def diamond(
     axes.plot([x], [y], "D", ms=size, mfc="white", mec=colour, mew=width, zorder=zorder)
 
 
+def as_bars(rows: pd.DataFrame) -> bool:
+    """Whether means of a summary have bars: with fewer samples these themselves are the figure."""
+    return bool((rows["n"] >= DOTS_BELOW).all())
+
+
+def mean_in_row(axes: Axes, place: float, row: Mapping[Any, Any], factor: float, *, bars: bool) -> None:
+    """A row of a summary, horizontal: its mean as a bar, else as a thick tick; 95 % interval, samples on top."""
+    style, values, mean = row_style(row), split_values(row["values"], factor), row["mean"] * factor
+    alone = math.isnan(mean)
+    look: dict[str, Any] = {"markersize": 6}
+    if bars:
+        look = {"marker": "o", "markersize": 2.6, "markerfacecolor": "white", "markeredgewidth": 0.5}
+    if not alone and bars:
+        bar(axes, place, mean, style)
+        interval_on_bar(axes, place, row["low"] * factor, row["high"] * factor)
+    elif not alone:
+        axes.hlines(place, 0, mean, color=style.colour, linewidth=1.0, alpha=0.45, zorder=1.2)
+        axes.plot([mean], [place], "|", ms=15, mew=3, color=style.colour, zorder=1.8)
+        axes.hlines(place, row["low"] * factor, row["high"] * factor, color=INK, linewidth=1.1, zorder=2)
+    colour = INK if bars and not alone else style.colour
+    sample_dots(axes, place, values, colour, alone=alone, across=True, alpha=1, **({} if alone else look))
+
+
+def stated(axes: Axes, x: float, y: float, *, colour: str = INK, along: str = "y") -> None:
+    """A number that the study states: a wide tick under the samples; the values are `along` that axis."""
+    sign, size = ("_", 16) if along == "y" else ("|", 19)
+    axes.plot([x], [y], sign, ms=size, mew=2.2, color=colour, alpha=0.8, zorder=_BEHIND)
+
+
 def whole_time(axes: Axes, places: Sequence[float], rows: pd.DataFrame, factor: float, *, along: str = "y") -> None:
-    """A thin tick at each mean of a rate over the whole time, where it is known; the values are `along` that axis."""
+    """A hollow circle at each mean of a rate over the whole time, where it is known; values `along` an axis."""
     if "whole_mean" in rows:
         values = rows["whole_mean"].astype(float) * factor
-        if along == "y":
-            axes.plot(places, values, "_", color=row_style(rows.iloc[0]).colour, alpha=0.7, ms=7, mew=0.8, zorder=2.6)
-            return
-        # on bars: dark with a white edge, as intervals are
-        for colour, width in (("white", 3.0), (INK, 1.2)):
-            axes.plot(values, places, "|", color=colour, ms=10, mew=width, zorder=2.6)
+        colour = row_style(rows.iloc[0]).colour if along == "y" else INK
+        axes.plot(*((places, values) if along == "y" else (values, places)), **WHOLE, color=colour, zorder=2.6)
+
+
+WHOLE: dict[str, Any] = {"marker": "o", "linestyle": "none", "ms": 4.5, "mfc": "white", "mew": 0.8}
+
+
+def signs(summary: pd.DataFrame, *, of: str = "(t)", along: str = "y", published: bool | None = None) -> list[Line2D]:
+    """What the marks of a summary are, for `Frame.signs`: sample, mean, interval, the other view, what is published."""
+    if published is None:
+        published = "published" in summary and bool(summary["published"].notna().any())
+    flat = along == "y"
+    bars = not flat and as_bars(summary)
+    mean: dict[str, Any] = (
+        {"marker": "s"} if flat or bars else {"marker": "|", "markersize": 10, "markeredgewidth": 2.5}
+    )
+    found = [
+        key_mark(label="sample", marker=".", color=GREY, markersize=6, markeredgewidth=0),
+        key_mark(label="mean, a bar" if bars else "mean", **{"markersize": 5} | mean),
+        Line2D([], [], color=INK, linewidth=1.2, label=interval_words(summary, of)),
+    ]
+    if of == "(t)" and "whole_mean" in summary and summary["whole_mean"].notna().any():
+        found.append(key_mark(label=VIEWS[1], **WHOLE))
+    if published:
+        found.append(key_mark("_" if flat else "|", "published", markersize=12, markeredgewidth=2.2, alpha=0.8))
+    return found
 
 
 def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = False) -> Line2D:
@@ -115,6 +167,7 @@ def above_limit(axes: Axes, x: float, y: float) -> None:
 
 def words(axes: Axes, text: str, at: tuple[float, float], away: tuple[float, float], **style: Any) -> None:
     """Small words near a point, `away` points from it, centred unless `style` says otherwise."""
+    style["color"] = ink(style.get("color", INK))
     axes.annotate(text, at, xytext=away, textcoords="offset points", **{"ha": "center", "fontsize": 7, **style})
 
 
@@ -216,8 +269,8 @@ def ratio_ticks(least: float, most: float, room: float = 0.055) -> list[float]:
 
 
 def key_mark(marker: str, label: str, **style: Any) -> Line2D:
-    """A mark without a line, for `Frame.key`."""
-    return Line2D([], [], linestyle="none", marker=marker, label=label, **{"color": INK, **style})
+    """A mark without a line, for `Frame.key` and `Frame.signs`."""
+    return Line2D([], [], marker=marker, label=label, **{"color": INK, "linestyle": "none", **style})
 
 
 def verdict_key(verdicts: pd.Series, shapes: Mapping[str, Mark], names: Mapping[str, str]) -> list[Line2D]:

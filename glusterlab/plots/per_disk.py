@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from glusterlab.analysis.select import operations_of, split_values
 from glusterlab.analysis.words import best_count, worker_count
 from glusterlab.plots import marks
-from glusterlab.plots.style import INK, Frame, comparable, interval_words, row_style
+from glusterlab.plots.findings import by_operation, leads
+from glusterlab.plots.style import Frame, comparable
 from glusterlab.units import short_number
 
 BAR_IN, PANEL_IN = 0.38, 0.30
@@ -16,19 +17,14 @@ ANY_LAYOUT = "published, for any layout"
 
 
 def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | None = None) -> None:
-    """A bar per row of `efficiency`: mean, 95 % interval, samples as circles, the published number."""
+    """A row per row of `efficiency`: mean, 95 % interval, samples, the published number; bars from six samples on."""
+    bars = marks.as_bars(rows)
     for place, row in enumerate(rows.to_dict("records")):
-        style, values, alone = row_style(row), split_values(row["values"], factor), row["mean"] != row["mean"]
-        if not alone:
-            marks.bar(axes, place, row["mean"] * factor, style)
-        look = {} if alone else {"marker": "o", "markersize": 2.6, "markerfacecolor": "white", "markeredgewidth": 0.5}
-        colour = style.colour if alone else INK
-        marks.sample_dots(axes, place, values, colour, alone=alone, across=True, alpha=1, zorder=3, **look)
-        marks.interval_on_bar(axes, place, row["low"] * factor, row["high"] * factor)
+        alone = row["mean"] != row["mean"]
+        marks.mean_in_row(axes, place, row, factor, bars=bars)
         stated = row["published"] * factor / row["scale"]
         if stated == stated:
-            marks.diamond(axes, stated, place, zorder=4)
-            marks.words(axes, "published", (stated, place), (-4, 8), ha="left", bbox=marks.behind(), zorder=5)
+            marks.stated(axes, stated, place, along="x")
         text = short_number(row["mean"] * factor)
         if alone:
             centres = row["group_low"], row["group_high"]
@@ -61,7 +57,9 @@ def draw_per_disk(figure: Frame, table: pd.DataFrame, *, unit: str, factor: floa
     shown = comparable(table)
     operations = operations_of(table)
     panels = [shown.table[shown.table["operation"].astype(str) == operation] for operation in operations]
+    figure.finding = leads(by_operation(table))
     figure.subtitle = [*bars_note(table, second_axis=shown.two_axes), *shown.note]
+    figure.signs = marks.signs(table, along="x")
     bars = [len(rows) for rows in panels]
     height = sum(bars) * BAR_IN + len(bars) * PANEL_IN + 0.6 + 0.5 * shown.two_axes
     grid = figure.panels(len(bars), height=height, height_ratios=bars, sharex=True)[:, 0]
@@ -74,11 +72,10 @@ def draw_per_disk(figure: Frame, table: pd.DataFrame, *, unit: str, factor: floa
 
 
 def bars_note(table: pd.DataFrame, *, second_axis: bool) -> list[str]:
-    """How to read the bars, the arrow and the diamond, where they are."""
-    first, second = f"Over all disks of the pool, {best_count(table)}.", "Bar: mean; small circles: the n samples."
-    lines = [f"{first} {second}"] if len(first) + len(second) < 110 else [first, second]
-    diamond = f" Hollow diamond: the published number{', on the lower axis' * second_axis}."
-    lines.append(f"Line: {interval_words(table)}.{diamond * bool(table['published'].notna().any())}")
+    """How to read the rows and the arrow, where they are."""
+    lines = [f"Over all disks of the pool, {best_count(table)}."]
+    if second_axis and table["published"].notna().any():
+        lines[0] += " Published numbers: on the lower axis."
     if table["still_rising"].astype(bool).any():
         lines.append(f"{RISING}: throughput still rose at the most workers that were measured, so it is a lower bound.")
     return lines

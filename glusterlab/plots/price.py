@@ -10,6 +10,7 @@ from glusterlab.analysis.blocks import counts_words, worker_counts
 from glusterlab.analysis.select import operations_of
 from glusterlab.analysis.words import worker_count
 from glusterlab.plots import marks
+from glusterlab.plots.findings import by_operation, leads
 from glusterlab.plots.per_disk import RISING
 from glusterlab.plots.style import GREY, INK, Frame, interval_words, layout_key, row_style
 from glusterlab.stats import TWO_GROUPS
@@ -33,11 +34,13 @@ def _factors(row: pd.Series, *, equal_capacity: bool) -> str:
 
 
 def draw_bars(axes: Axes, rows: pd.DataFrame, *, equal_capacity: bool) -> None:
-    """Ratios of one operation to the first configuration; the words beside a bar tell its two factors."""
+    """Ratios of one operation to the first configuration; the words beside a point tell its two factors."""
     for place, (_, row) in enumerate(rows.iterrows()):
-        marks.bar(axes, place, float(row["relative"]), row_style(row))
+        style = row_style(row)
+        axes.hlines(place, 1, row["relative"], color=style.colour, linewidth=1.0, alpha=0.45, zorder=1.2)
         if row["relative_low"] < row["relative_high"]:
-            marks.interval_on_bar(axes, place, row["relative_low"], row["relative_high"])
+            axes.hlines(place, row["relative_low"], row["relative_high"], color=style.colour, linewidth=1.6, zorder=2)
+        axes.plot([row["relative"]], [place], style.marker, color=style.colour, markersize=6, zorder=3)
         marks.words_at_right(axes, place, _factors(row, equal_capacity=equal_capacity))
     axes.axvline(1, color=INK, linewidth=0.8, linestyle=(0, (3, 2)), zorder=1.5)
     marks.rows_axis(axes, [f"{row['series']} ({row['server']})" for _, row in rows.iterrows()])
@@ -55,9 +58,15 @@ def draw_per_cost(figure: Frame, table: pd.DataFrame, *, what: str, notice: str,
     intervals = interval_words(others, "of the ratio") if len(others) else "none, nothing to compare"
     pools = "of equal usable capacity" if equal_capacity else "as measured"
     figure.rows = drawn
+    ratios = {"mean": drawn["relative"], "low": drawn["relative_low"], "high": drawn["relative_high"]}
+    if "whole_mean" in drawn:
+        ratios["whole_mean"] = drawn["whole_mean"] * drawn["relative"] / drawn["mean"]
+    # the first configuration is exactly 1
+    ratios |= {name: ratios[name].fillna(drawn["relative"]) for name in ("low", "high")}
+    figure.finding = leads(by_operation(drawn.assign(**ratios))).replace(" leads ", " does most for the money ")
     figure.subtitle = [
         f"Ratio to {drawn['reference'].iloc[0]}. Line: {intervals}; a price is exact and adds none.",
-        f"Beside a bar: ratio = {what} / cost of pools {pools}, both relative; and the number of workers.",
+        f"Beside a point: ratio = {what} / cost of pools {pools}, both relative; and the number of workers.",
         f"At {counts_words(map(worker_counts, drawn['measured_workers']))}.",
         *([f"No ratio, {TWO_GROUPS}: {'; '.join(apart)}."] if apart else []),
         *([RISES] if drawn["still_rising"].astype(bool).any() else []),
@@ -69,7 +78,10 @@ def draw_per_cost(figure: Frame, table: pd.DataFrame, *, what: str, notice: str,
     for axes, operation, rows in zip(grid, operations, panels, strict=True):
         draw_bars(axes, rows, equal_capacity=equal_capacity)
         axes.set_title(operation)
-    grid[-1].set_xlim(0, float(np.nanmax(drawn[["relative", "relative_high"]].to_numpy(dtype=float))) * 1.62)
+    grid[-1].set_xlim(
+        min(0.5, 0.8 * float(drawn["relative"].min())),
+        float(np.nanmax(drawn[["relative", "relative_high"]].to_numpy(dtype=float))) * 1.62,
+    )
     grid[-1].set_xlabel(f"{what} per cost, relative")
 
 

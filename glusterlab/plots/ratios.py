@@ -10,6 +10,7 @@ from glusterlab.analysis.select import operations_of
 from glusterlab.analysis.words import best_count
 from glusterlab.plots import marks
 from glusterlab.plots.by_file_size import SizeAxis
+from glusterlab.plots.findings import advantage
 from glusterlab.plots.per_disk import BAR_IN, PANEL_IN, bars_note, draw_bars, right_end
 from glusterlab.plots.style import GREY, INK, Frame, access_style, comparable, interval_words, layout_key, row_style
 from glusterlab.stats import INSUFFICIENT, MIN_SAMPLES, TWO_GROUPS
@@ -34,16 +35,16 @@ def _ratio_text(row: pd.Series) -> str:
 
 
 def draw_ratios(axes: Axes, rows: pd.DataFrame) -> None:
-    """Rows of `server_advantage` that have a ratio: point and interval, the published number as a hollow diamond."""
+    """Rows of `server_advantage` that have a ratio: point and interval, the published number as a wide tick."""
     for place, (_, row) in enumerate(rows.iterrows()):
         if not math.isnan(row["ratio_low"]):
             axes.hlines(place, row["ratio_low"], row["ratio_high"], color=INK, linewidth=1.2)
             axes.plot([row["ratio"]], [place], "o", color=INK, markersize=5, zorder=3)
-        axes.plot([row["ratio_whole"]], [place], "|", color=INK, alpha=0.7, ms=9, mew=0.8)
+            axes.plot([row["ratio_whole"]], [place], **marks.WHOLE, color=INK, zorder=3.2)
         stated = float(row["published_ratio"])
         if not math.isnan(stated):
-            marks.diamond(axes, stated, place, width=1.0, zorder=2.5)
-            marks.words(axes, f"published {stated:.2f}", (stated, place), (-4, 8), ha="left")
+            marks.stated(axes, stated, place, along="x")
+            marks.words(axes, f"{stated:.2f}", (stated, place), (0, 10))
         marks.words_at_right(axes, place, _ratio_text(row), zorder=4)
     axes.axvline(1, color=GREY, linewidth=0.8, zorder=1)
     columns = ("ratio_low", "ratio_high", "ratio_whole", "published_ratio")
@@ -59,12 +60,15 @@ def draw_server_advantage(figure: Frame, table: pd.DataFrame, *, unit: str, fact
     shown = comparable(table)
     panels = [shown.table[shown.table["operation"].astype(str) == operation] for operation in operations]
     heights = [*(len(rows) * BAR_IN for rows in panels), len(ratios) * RATIO_IN + 0.16]
+    figure.finding = advantage(ratios, lambda ratio, operation: f"{ratio} times ({operation})")
+    figure.finding = figure.finding and f"a standard server's disk yields {figure.finding} as much as a dense one's"
     figure.subtitle = [
         *bars_note(table, second_axis=shown.two_axes),
+        "Bottom: how many times as much a disk yields in a standard server; a ratio needs no scale.",
         *shown.note,
-        "Bottom: how many times as much a disk yields in a standard server; a ratio needs no scale."
-        + (" Hollow diamond: published." if ratios["published_ratio"].notna().any() else ""),
     ]
+    of_any = table["published"].notna().any() or ratios["published_ratio"].notna().any()
+    figure.signs = marks.signs(table, along="x", published=bool(of_any))
     height = sum(heights) + len(heights) * PANEL_IN + 0.95 + 0.45 * shown.two_axes
     *grid, bottom = figure.panels(len(heights), height=height, height_ratios=heights)[:, 0]
     for axes, operation, rows in zip(grid, operations, panels, strict=True):
@@ -90,7 +94,7 @@ def draw_gap(figure: Frame, table: pd.DataFrame, sizes: list[int]) -> None:
         + (f" Hollow mark: {INSUFFICIENT}." if (table["ratio_n"] < MIN_SAMPLES).any() else ""),
     ]
     if table["published_ratio"].notna().any():
-        figure.subtitle.append("Hollow diamond: from two published numbers; a number for any layout is taken for each.")
+        figure.subtitle.append("Tick: from two published numbers; a number for any layout is taken for each.")
     axes, sizes_axis = figure.panel(), SizeAxis(sizes, table)
     for name, rows in table.groupby("series", sort=True):
         rows = rows.sort_values("nominal_file_size_bytes")
@@ -98,10 +102,9 @@ def draw_gap(figure: Frame, table: pd.DataFrame, sizes: list[int]) -> None:
         places = sizes_axis.places(rows)
         for at, stated in zip(places, rows["published_ratio"].astype(float), strict=True):
             if not math.isnan(stated):
-                at -= 0.012 * sizes_axis.length
-                marks.diamond(axes, at, stated, colour=style.colour, size=6.5)
+                marks.stated(axes, at, stated, colour=style.colour)
                 beside: dict[str, Any] = {"ha": "right", "va": "center", "bbox": marks.behind(pad=0.3), "zorder": 3}
-                marks.words(axes, f"{stated:.2f}", (at, stated), (-6, 0), color=style.colour, **beside)
+                marks.words(axes, f"{stated:.2f}", (at, stated), (-10, 0), color=style.colour, **beside)
         axes.vlines(places, rows["ratio_low"], rows["ratio_high"], color=style.colour, linewidth=1.1)
         axes.plot(*sizes_axis.line(rows, rows["ratio"]), color=style.colour, ls=other.get("linestyle", "-"), label=name)
         for at, value, low in zip(places, rows["ratio"], rows["ratio_low"], strict=True):

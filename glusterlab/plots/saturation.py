@@ -1,14 +1,13 @@
 """What saturates: subsystems by workers, verdicts, the use of every host and disk, one sample over time, slow disks."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
@@ -19,7 +18,7 @@ from glusterlab.analysis.saturation.verdict import THEN
 from glusterlab.analysis.select import BACKING_LABELS, DIRECTIONS, operations_of
 from glusterlab.plots import marks
 from glusterlab.plots.by_workers import spread
-from glusterlab.plots.style import GREY, INK, PALE, Frame, interval_words, layout_key, row_style, top_of
+from glusterlab.plots.style import GREY, INK, PALE, Frame, layout_key, row_style, top_of
 from glusterlab.units import format_size
 
 COLOURS = {"network": "#1f4e89", "disks": "#e07b39", "CPU": "#6f5a8f", "memory": "#2a7f62"}  # they differ in grey, too
@@ -27,9 +26,6 @@ COLOURS = {"network": "#1f4e89", "disks": "#e07b39", "CPU": "#6f5a8f", "memory":
 _PALE = ("partly", "at times")  # of states whose colour is pale
 
 _SHOWN = 0.05  # a subsystem that was never fuller than this is named and not drawn over time
-
-_SLOW = LinearSegmentedColormap.from_list("slow", ["#2a6f97", "#f4f4f4", "#b3402a"])
-_NOT_JUDGED = "#c4c4c4"  # no shade of the scale, and hatched, so that it differs in grey, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +105,16 @@ def draw_usage(figure: Frame, summary: pd.DataFrame, panels: tuple[Panel, ...], 
     """Subsystems by workers (`telemetry_by_cell`, cut by `panel_rows`) with `limits` by cell, a row per panel."""
     operations = operations_of(summary)
     shown = tuple(panel for panel in panels if len(panel_rows(summary, (panel,))))
-    mean = f"Mean over hosts, the measured part of each sample, and n samples (dots); bar: {interval_words(summary)}."
     source = limits_source(limits.values())
     notes = {
-        mean: True,
+        "Mean over the hosts and the measured part of each sample.": True,
         "Clients: those with a worker.": any(panel.role == "client" for panel in shown),
         f"Small triangle: the busiest {PEAK_S:g} s.": any(panel.peaks for panel in shown),
         "CPU of all hosts: a lower bound, kernel threads and the runner are in no host's group.": _MACHINE in shown,
         source: bool(source) and any(panel.limit for panel in shown),
     }
     figure.subtitle += [note for note, matters in notes.items() if matters]
-    figure.key = layout_key(summary)
+    figure.key, figure.signs = layout_key(summary), marks.signs(summary, published=False)
     if any(len(panel.quantities) > 1 for panel in shown):
         figure.key += [
             Line2D([], [], color=GREY, marker="o", label="received"),
@@ -328,42 +323,32 @@ def draw_over_time(figure: Frame, table: pd.DataFrame) -> None:
 
 
 def draw_disks(figure: Frame, table: pd.DataFrame) -> None:
-    """How long each disk takes beside its peers (`disks_by_name`); slow ones framed, those not judged hatched."""
-    disks = table.to_dict("records")
-    hosts = sorted({str(disk["host"]) for disk in disks})
+    """How long each disk takes beside its peers (`disks_by_name`): a dot each, a row per server, slow ones named."""
+    hosts = sorted(table["host"].astype(str).unique(), key=_natural)
     figure.subtitle += [
-        "Colour: time at work, in multiples of what its peers take for as much (median where it was judged).",
-        "Hatched: not judged, for in no sample did it work near full speed for long enough.",
-        "Framed: slow in a sample or more.",
+        "Dot: one disk's time at work, in multiples of what its peers take for as much (median where it was judged).",
+        "Ring and name: slow in a sample or more. Not judged: in no sample near full speed for long enough.",
     ]
-    colours: dict[str, Any] = {"a quarter of the time or less": _SLOW(0.0), "as long as its peers": _SLOW(0.5)}
-    colours |= {"four times as long or more": _SLOW(1.0), "not judged (hatched)": _NOT_JUDGED}
-    square = {"markersize": 7, "markeredgecolor": GREY}
-    figure.key = [marks.key_mark("s", label, color=colour, **square) for label, colour in colours.items()]
-    most = max(sum(1 for disk in disks if disk["host"] == name) for name in hosts)
-    axes = figure.panel(0.36 * len(hosts) + 0.5)
-    size = 5.6 if most > 12 else 6.4
+    axes = figure.panel(0.34 * len(hosts) + 0.65)
+    known = table["time_ratio"].astype(float).dropna()
+    limits = marks.ratio_ends(pd.DataFrame({"ratio": known, "low": known, "high": known}), math.log(2), 8.0)
     for line, host in enumerate(hosts):
-        own = [disk for disk in disks if disk["host"] == host]
-        for column, row in enumerate(sorted(own, key=lambda disk: _natural(str(disk["device"])))):
-            _disk(axes, column, line, row)
-            if row["slow"] or most <= 16:
-                look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
-                weight = "bold" if row["slow"] else "normal"
-                axes.text(column + 0.5, line + 0.5, row["device"], fontweight=weight, **look)
-    _squares(axes, most, hosts)
-    axes.set_xticks([])
-    axes.tick_params(length=0, labelcolor=INK)
-    axes.set_xlabel("disks of each server")
-
-
-def _disk(axes: Axes, column: int, line: int, row: dict[Hashable, Any]) -> None:
-    unknown = math.isnan(float(row["time_ratio"]))
-    shade = _NOT_JUDGED if unknown else _SLOW(0.5 + math.log2(max(float(row["time_ratio"]), 0.25)) / 4)
-    edge = INK if row["slow"] else "white" if unknown else PALE
-    hatch, width = "//////" if unknown else "", 1.8 if row["slow"] else 0.4
-    corner = (column + 0.06, line + 0.06)
-    axes.add_patch(Rectangle(corner, 0.88, 0.88, facecolor=shade, edgecolor=edge, linewidth=width, hatch=hatch))
+        own = table[table["host"].astype(str) == host].sort_values("device", key=lambda names: names.map(_natural))
+        heights = line + np.linspace(-0.28, 0.28, len(own)) if len(own) > 1 else [line]
+        for height, row in zip(heights, own.to_dict("records"), strict=True):
+            ratio = float(row["time_ratio"])
+            if not math.isnan(ratio):
+                at = min(max(ratio, limits[0]), limits[1])
+                axes.plot([at], [height], "o", color=INK, markersize=3.2, markeredgewidth=0, alpha=0.75, clip_on=False)
+                if row["slow"]:
+                    marks.ring(axes, at, height, size=8)
+                    marks.words(axes, str(row["device"]), (at, height), (7, 0), ha="left", va="center", weight="bold")
+        if unknown := int(own["time_ratio"].isna().sum()):
+            marks.words_at_right(axes, line, f"{unknown} of {len(own)} not judged", color=GREY)
+    axes.axvline(1, color=GREY, linewidth=0.8, zorder=1)
+    marks.rows_axis(axes, hosts)
+    marks.log_axis(axes, limits, marks.ratio_ticks(*limits))
+    axes.set_xlabel("time of a disk / time of its peers (logarithmic)")
 
 
 def _natural(name: str) -> tuple[str, int]:

@@ -10,7 +10,7 @@ from glusterlab.analysis.efficiency import GROUP
 from glusterlab.analysis.scaling import LEAST_COUNTS, MISFIT, UNKNOWN
 from glusterlab.analysis.select import operations_of
 from glusterlab.plots import marks
-from glusterlab.plots.style import GREY, Frame, interval_words, row_style, top_of
+from glusterlab.plots.style import GREY, Frame, row_style, top_of
 
 _TEXT_SIZE = 6.6
 _LONGEST = 58
@@ -64,8 +64,8 @@ def draw_scaling(frame: Frame, summary: pd.DataFrame, curves: pd.DataFrame, unit
     series = sorted(summary["series"].astype(str).unique())
     fitted = summary["fitted_low"].notna().any()
     few = f"fewer than {LEAST_COUNTS} worker counts"
+    frame.signs = marks.signs(summary, published=False)
     frame.subtitle += [
-        f"Points: mean of n samples, {interval_words(summary)}; dots beside them: the samples.",
         "Dashed: Universal Scalability Law, fitted to the samples"
         + ("; shaded: its 95 % interval (bootstrap of the means)." if fitted else "."),
         "Tick at the axis: the knee, where one worker's rate would meet the ceiling. Ring: the peak.",

@@ -4,7 +4,7 @@ import pandas as pd
 
 from glusterlab.analysis.select import split_values
 from glusterlab.plots import marks
-from glusterlab.plots.style import INK, Frame, interval_words, row_style
+from glusterlab.plots.style import Frame
 from glusterlab.units import short_number
 
 COURSE = {"latency_mean_s": ("mean latency, ms", 1e3), "throughput_bytes_per_s": ("MB/s", 1e-6)}
@@ -16,17 +16,12 @@ _BAR_IN = 0.42
 def draw_streams_held(figure: Frame, table: pd.DataFrame, *, stands_for: float) -> None:
     """A summary of ``streams_held``: a bar per layout; `stands_for`: streams that one of the model stands for."""
     model = "" if stands_for == 1 else f" One stream of the model stands for {stands_for:.3g}."
-    figure.subtitle = [
-        f"Streams of the largest load of which 95 % kept 95 % of their rate.{model}",
-        f"Bar: mean; small circles: the n samples. Line: {interval_words(table)}.",
-    ]
+    figure.subtitle = [f"Streams of the largest load of which 95 % kept 95 % of their rate.{model}"]
+    figure.signs = marks.signs(table, along="x", published=False)
     axes = figure.panel(len(table) * _BAR_IN + 0.6)
     for place, row in enumerate(table.to_dict("records")):
-        style, values, alone = row_style(row), split_values(row["values"]), row["mean"] != row["mean"]
-        if not alone:
-            marks.bar(axes, place, row["mean"], style)
-            marks.interval_on_bar(axes, place, row["low"], row["high"])
-        marks.sample_dots(axes, place, values, style.colour if alone else INK, alone=alone, across=True, zorder=3)
+        alone = row["mean"] != row["mean"]
+        marks.mean_in_row(axes, place, row, 1.0, bars=marks.as_bars(table))
         centres = [row["group_low"], row["group_high"]] if alone else [row["mean"]]
         text = " and ".join(short_number(centre) for centre in centres)
         marks.words_at_right(axes, place, f"{'two groups, ' * alone}{text}, {row['disks']} disks")
@@ -38,7 +33,7 @@ def draw_streams_held(figure: Frame, table: pd.DataFrame, *, stands_for: float) 
 
 def draw_by_streams(figure: Frame, table: pd.DataFrame) -> None:
     """Summaries of each of `COURSE`, one panel below the other, a line per layout."""
-    figure.subtitle = [f"Mark: mean of n samples; line: {interval_words(table)}; dots beside it: the samples."]
+    figure.signs = marks.signs(table, published=False)
     grid = figure.panels_by_workers(len(COURSE), 1, table["workers"], height=4.2, room=2.2)[:, 0]
     for axes, (quantity, (label, factor)) in zip(grid, COURSE.items(), strict=True):
         here = table[table["quantity"] == quantity]

@@ -1,7 +1,7 @@
 """House style of every figure: colours of layouts, which differ in grey, too, title, footer; see `house.mplstyle`."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
@@ -25,9 +26,12 @@ from glusterlab.units import format_size
 
 Grid = np.ndarray[tuple[int, int], np.dtype[np.object_]]
 
-WIDTH_IN = 7.2
+WIDTH_IN, PNG_DPI = 7.2, 130
 _STYLE = Path(__file__).with_name("house.mplstyle")
 INK, GREY, PALE = "#222222", "#6b6b6b", "#d9d9d9"
+LEGIBLE = 4.5  # contrast of words, by WCAG 2
+
+KEY_LINES = 2  # below a title; more is read in the caption
 
 _TITLE_IN, _LINE_IN, _FOOTER_IN = 0.34, 0.18, 0.30
 _FOOTER_LINE_IN = 0.11  # of each line from the third on: two fit into the footer's height
@@ -48,15 +52,15 @@ _KNOWN = {
     ("replicate", "3x2", "raid6"): LayoutStyle("#1f4e89", "s", ""),
     ("replicate", "6x2", "raid6"): LayoutStyle("#356aa3", "D", "///"),
     ("disperse", "12x(4+2)", "jbod"): LayoutStyle("#e07b39", "o", "///"),
-    ("disperse", "24x(4+2)", "jbod"): LayoutStyle("#bf5b22", "h", "..."),
+    ("disperse", "24x(4+2)", "jbod"): LayoutStyle("#cc583d", "h", "..."),
     ("disperse", "1x(4+2)", "raid6"): LayoutStyle("#e3b23c", "^", "xxx"),
-    ("disperse", "2x(4+2)", "raid6"): LayoutStyle("#9d811d", "v", "|||"),
+    ("disperse", "2x(4+2)", "raid6"): LayoutStyle("#c2aa61", "v", "|||"),
     ("disperse", "24x(4+2)", "raid0"): LayoutStyle("#cf82ae", "p", "---"),
 }  # the layouts of the studies
 
 _FAMILIES = {
     "replicate": ("#1f4e89", "#356aa3", "#86afd6", "#0f2f57"),
-    "disperse": ("#e07b39", "#bf5b22", "#e3b23c", "#9d811d"),
+    "disperse": ("#e07b39", "#cc583d", "#e3b23c", "#c2aa61"),
     "distribute": ("#2a7f62", "#66a98f", "#145240", "#9ccbb7"),
 }
 _OTHERS = ("#6f5a8f", "#a190bd", "#4b3a68", "#c4b8d6")
@@ -71,6 +75,20 @@ def layout_style(type_: str, geometry: str, kind: str) -> LayoutStyle:
     hue, marker, hatch, *_ = hashlib.sha256("\0".join((type_, geometry, kind)).encode()).digest()
     hues = _FAMILIES.get(type_, _OTHERS)
     return LayoutStyle(hues[hue % len(hues)], _MARKERS[marker % len(_MARKERS)], _HATCHES[hatch % len(_HATCHES)])
+
+
+def contrast(colour: Any) -> float:
+    """Contrast of a colour to white, 1 to 21, as WCAG 2 defines it."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour)]
+    return float(1.05 / (np.dot((0.2126, 0.7152, 0.0722), linear) + 0.05))
+
+
+def ink(colour: Any) -> Any:
+    """A colour for words on white: as it is, or darker, so that its contrast is at least 4.5."""
+    rgb = to_rgb(colour)
+    while contrast(rgb) < LEGIBLE:
+        rgb = tuple(0.95 * part for part in rgb)
+    return rgb if rgb != to_rgb(colour) else colour
 
 
 def row_style(row: Mapping[Any, Any] | pd.Series) -> LayoutStyle:
@@ -167,13 +185,17 @@ def house_style() -> AbstractContextManager[None]:
 class Frame:
     """A figure of house style while it is drawn, without pyplot: nothing stays open or is shown by itself."""
 
-    def __init__(self, title: str) -> None:
-        self.title = title
-        self.subtitle: list[str] = []
-        self.key: list[Line2D] = []
+    def __init__(self, title: str, label: str = "") -> None:
+        self.title, self.label = title, label
+        self.finding = ""  # what the data support: then the title's place is below it
+        self.subtitle: list[str] = []  # how to read it: `KEY_LINES` of it are drawn, the rest is left in `notes`
+        self.notes: list[str] = []
+        self.key: list[Line2D] = []  # series
+        self.signs: list[Line2D] = []  # what each mark is, whatever the series
         self.rows: pd.DataFrame | None = None  # behind the footer, where they are not the table that is saved
         self.saved: object = None  # what became of it
-        self.figure = Figure(figsize=(WIDTH_IN, WIDTH_IN))
+        # words are measured as the PNG has them: hinting makes them wider on some grids of pixels
+        self.figure = Figure(figsize=(WIDTH_IN, WIDTH_IN), dpi=PNG_DPI)
         FigureCanvasAgg(self.figure)
         self._height = 0.0
 
@@ -204,14 +226,20 @@ class Frame:
         return grid
 
     def finish(self, footer: str) -> Figure:
-        # names in a key stay within the figure
-        longest = max((len(str(line.get_label())) for line in self.key), default=0)
-        columns = max(1, min(len(self.key), int(WIDTH_IN / (longest * _CHARACTER_IN + _MARK_IN))))
-        rows_of_key = -(-len(self.key) // columns)
-        title = self._lines(self.title, fontsize=11, fontweight="bold")
-        subtitle = [part for line in self.subtitle for part in self._lines(line, fontsize=8)]
+        keys = [(handles, _columns(handles)) for handles in (self.key, self.signs) if handles]
+        rows_of_keys = [-(-len(handles) // columns) for handles, columns in keys]
+        headline = self.finding[:1].upper() + self.finding[1:] or self.title
+        title = self._lines("  ".join(filter(None, [self.label, headline])), fontsize=11, fontweight="bold")
+        subtitle = self._lines(f"{self.title}.", fontsize=8) if self.finding else []
+        room = len(subtitle) + KEY_LINES
+        for number, line in enumerate(self.subtitle):
+            parts = self._lines(line, fontsize=8)
+            if len(subtitle) + len(parts) > room:
+                self.notes = self.subtitle[number:]
+                break
+            subtitle += parts
         top = _TITLE_IN + _TITLE_LINE_IN * (len(title) - 1)
-        head = top + _LINE_IN * len(subtitle) + (_LINE_IN * rows_of_key + 0.08) * bool(self.key)
+        head = top + _LINE_IN * len(subtitle) + (_LINE_IN * sum(rows_of_keys) + 0.08) * bool(keys)
         small = _wrapped(footer, partial(self._share, font={"fontsize": 6.5}))
         foot = _FOOTER_IN + _FOOTER_LINE_IN * max(0, small.count("\n") - 1)
         height = head + self._height + foot
@@ -224,10 +252,12 @@ class Frame:
         for n, line in enumerate(subtitle):
             figure.text(_LEFT, 1 - (top + _LINE_IN * n) / height, line, fontsize=8, color=GREY, va="top")
         figure.text(_LEFT, 0.09 / height, small, fontsize=6.5, color=GREY, va="bottom", linespacing=1.15)
-        if self.key:
-            corner = (_LEFT, 1 - (head - _LINE_IN * rows_of_key - 0.06) / height)
-            room: dict[str, Any] = {"borderaxespad": 0, "columnspacing": 1.6, "handletextpad": 0.6, "borderpad": 0.0}
-            figure.legend(handles=self.key, loc="upper left", bbox_to_anchor=corner, ncols=columns, **room)
+        down = head - _LINE_IN * sum(rows_of_keys) - 0.06
+        for (handles, columns), rows in zip(keys, rows_of_keys, strict=True):
+            corner = (_LEFT, 1 - down / height)
+            spaces: dict[str, Any] = {"borderaxespad": 0, "columnspacing": 1.6, "handletextpad": 0.6, "borderpad": 0.0}
+            figure.legend(handles=handles, loc="upper left", bbox_to_anchor=corner, ncols=columns, **spaces)
+            down += _LINE_IN * rows
         return figure
 
     def _lines(self, text: str, **font: Any) -> list[str]:
@@ -240,6 +270,12 @@ class Frame:
         width = shown.get_window_extent().width / self.figure.bbox.width
         shown.remove()
         return float(width)
+
+
+def _columns(handles: Sequence[Line2D]) -> int:
+    """Columns of a key whose names stay within the figure: one row of them where they fit."""
+    widths = [len(str(line.get_label())) * _CHARACTER_IN + _MARK_IN for line in handles]
+    return len(handles) if sum(widths) <= WIDTH_IN else max(1, int(WIDTH_IN / max(widths)))
 
 
 def wrapped(text: str, width: float, measure: Callable[[str], float]) -> list[str]:
@@ -282,14 +318,12 @@ def access_style(row: Mapping[Any, Any] | pd.Series) -> dict[str, Any]:
 
 
 def interval_words(summary: pd.DataFrame, of: str = "(t)") -> str:
-    """What the lines at the means of a summary (with ``low``) are, and ticks of the other view, for the subtitle."""
+    """What the lines at the means of a summary (with ``low``) are."""
     lacking = summary["low"].isna()
     few = lacking & (summary["n"] < MIN_SAMPLES)
-    ticked = of == "(t)" and "whole_mean" in summary and summary["whole_mean"].notna().any()
-    tick = f"; thin tick: {VIEWS[1]}" if ticked else ""
     if lacking.all():
-        return ("no interval, insufficient n" if few.any() else f"no interval, {TWO_GROUPS}") + tick
-    return f"95 % interval {of}{f' where n is {MIN_SAMPLES} or more' if few.any() else ''}{tick}"
+        return "no interval, insufficient n" if few.any() else f"no interval, {TWO_GROUPS}"
+    return f"95 % interval {of}{f' where n is {MIN_SAMPLES} or more' if few.any() else ''}"
 
 
 def top_of(summary: pd.DataFrame, factor: float) -> float:

@@ -19,7 +19,6 @@ from glusterlab.store.manifest import MANIFEST
 
 SHARED = ("notebooks", "runbooks", "raw/published")  # what of a project a notebook may read besides its campaign
 
-INDEX = "index.html"
 MAX_SHARED_BYTES = 64 << 20
 
 
@@ -106,7 +105,7 @@ class Campaign:
         return unchanged, failed
 
     def noted(self, environment: Mapping[str, str], failed: Sequence[str] = ()) -> dict[str, list[str]]:
-        """What the page says: notebooks that failed, files of figures that are not of everything as it is now."""
+        """What a report says: notebooks that failed, files of figures that are not of everything as it is now."""
         current: set[str] = set()
         for name, entry in self.state.notebooks.items():
             with suppress(GlusterlabError):
@@ -115,11 +114,6 @@ class Campaign:
                     current.update(entry["outputs"])
         earlier = [path.name for path in output_files(self.figures) if path.name not in current]
         return {"failed": list(failed), "earlier": earlier}
-
-    def page_is_stale(self, noted: Mapping[str, list[str]]) -> bool:
-        """Whether the page is not that of this state, or says something else."""
-        page = self.figures / INDEX
-        return not page.is_file() or file_digest(page) != self.state.index or noted != self.state.noted
 
     def shared_files(self) -> dict[str, bytes]:
         """Files of the project that its notebooks may read, by the paths that they have below it, also as links."""

@@ -22,6 +22,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 
+from glusterlab.figures.explorer import BATCH
 from glusterlab.tables import CHECKED
 
 CELL_TIMEOUT = 600  # seconds for one cell of a notebook
@@ -211,6 +212,7 @@ def _papermill(job: Job) -> Result:
         tags = started[-1].metadata.get("tags", []) if started else []
         return Result(message, len(started) or None, tags[0] if tags else None, traceback)
 
+    os.environ[BATCH] = "1"
     try:
         papermill.execute_notebook(
             job.source,

@@ -18,14 +18,13 @@ from pathlib import Path
 from glusterlab.errors import GlusterlabError, UsageError
 from glusterlab.figures.names import output_files
 from glusterlab.reproduce import execute
-from glusterlab.reproduce.depends import INDEX, Campaign, Task
+from glusterlab.reproduce.depends import Campaign, Task
 from glusterlab.reproduce.state import STATE, Failure, Progress, ReproduceSummary, drop, figures_of, put, require_room
 from glusterlab.spec.fields import suggest
 from glusterlab.spec.studies import NO_STUDY, Study, load_study, studies, study_folder
 from glusterlab.spec.yaml import load_campaign
 from glusterlab.store.campaign import choose_campaigns
 from glusterlab.store.digests import environment_parts
-from glusterlab.store.files import file_digest
 
 
 def reproduce(
@@ -245,7 +244,7 @@ class _Run:
             (self.rendered if task.text_only else self.ran).append(task.name)
 
     def finish(self, campaign: Campaign) -> None:
-        """Remove what no notebook of a campaign makes any more, and write the page."""
+        """Remove what no notebook of a campaign makes any more, and note what a report says of the others."""
         failed = {failure.notebook for failure in self.failed if failure.campaign == campaign.name}
         try:
             if campaign.figures.is_dir():
@@ -258,28 +257,15 @@ class _Run:
                 self._fail(Failure(campaign.name, "", str(error)))
 
     def stale(self, campaign: Campaign) -> list[str]:
-        """What a run would make again: notebooks, else the page, also where a figure is on it that none makes."""
-        page = campaign.page_is_stale(campaign.noted(self.environment)) or (self.full and any(_abandoned(campaign)))
-        return [task.name for task in campaign.tasks] or [f"{campaign.name}/{INDEX}"] * bool(page)
+        """What a run would make again: notebooks, else figures that none makes, which it would remove."""
+        abandoned = _abandoned(campaign)[1] if self.full and not campaign.tasks else []
+        return [task.name for task in campaign.tasks] or [f"{campaign.name}/{path.name}" for path in abandoned]
 
     def _tidy(self, campaign: Campaign, failed: list[str]) -> None:
         removed = self.full and _remove_abandoned(campaign, keep_figures=bool(failed))
         noted = campaign.noted(self.environment, failed)
-        if campaign.tasks or removed or campaign.page_is_stale(noted):
-            from glusterlab.figures.gallery import write_index
-
-            state = campaign.state
-            state.noted = noted
-            outputs = [(name, output) for name, entry in state.notebooks.items() for output in entry["outputs"]]
-            index = write_index(
-                campaign.raw,
-                campaign.figures,
-                sources=campaign.project / "notebooks",
-                made_by={output: name for name, output in outputs if "/" not in output},
-                digest=campaign.digests.whole,
-                **noted,
-            )
-            state.index = file_digest(index)
+        if removed or noted != campaign.state.noted:
+            campaign.state.noted = noted
             campaign.state.write(campaign.figures / STATE)
 
     def _fail(self, failure: Failure, seconds: float = 0.0) -> None:

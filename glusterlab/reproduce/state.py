@@ -84,12 +84,11 @@ class ReproduceSummary:
 class State:
     """What .reproduce.json holds.
 
-    `notebooks`: per notebook the key and digests of the outputs. `index`: digest of the page. `noted`: what the page
-    says of this state: notebooks that failed, figures of an earlier run.
+    `notebooks`: per notebook the key and digests of the outputs. `noted`: what a report says of them: notebooks that
+    failed, figures of an earlier run.
     """
 
     notebooks: dict[str, dict[str, Any]] = field(default_factory=dict)
-    index: str = ""
     noted: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
@@ -97,7 +96,7 @@ class State:
         """Read a file; one that is absent, damaged or of another version is as none."""
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-            known = {name: data[name] for name in ("notebooks", "index", "noted")}
+            known = {name: data[name] for name in ("notebooks", "noted")}
             return cls(**known) if data["schema_version"] == SCHEMA_VERSION else cls()
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls()

@@ -15,6 +15,7 @@ from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.saturation.timeline import JUDGED_METRICS
 from glusterlab.analysis.select import same_size
 from glusterlab.errors import DataError, UsageError
+from glusterlab.figures.explorer import Explorer
 from glusterlab.figures.names import PICTURES, OutputName
 from glusterlab.figures.save import parse_formats, save, show, write_caption
 from glusterlab.figures.tables import ORIGIN, SavedTable, Table, to_csv
@@ -106,7 +107,7 @@ class Section:
         """
         output = OutputName.require(name, self.study.outputs, self.published_folder / STUDY, "fig", "extra")
         with house_style():
-            frame = Frame(output.titled(title))
+            frame = Frame(title, output.label)
             try:
                 yield frame
             except Exception as error:
@@ -117,12 +118,13 @@ class Section:
             if table.empty:
                 frame.saved = self._not_measured(name, output, title, missing)
             else:
-                title = frame.title.removeprefix(output.titled(""))
                 rows = table if frame.rows is None else frame.rows
                 unchecked = f" · {UNCHECKED}" if self.provenance.existing else ""
                 figure = frame.finish((footer or self.provenance.footer(rows)) + unchecked)
-                alt = f"{output.titled(title, between=': ')}. {caption}"
-                frame.saved = save(figure, self.folder, name, self._with_origin(table), self.formats)
+                finding = frame.finding and f"{frame.finding[:1].upper()}{frame.finding[1:]}."
+                alt = " ".join(filter(None, [f"{output.titled(title, between=': ')}.", finding, caption]))
+                caption = " ".join(filter(None, [finding, caption, *frame.notes]))
+                frame.saved = save(figure, self.folder, name, self._with_origin(table), self.formats, caption)
                 numbers = next((path for path in frame.saved.files if path.suffix == ".csv"), None)
                 write_caption(self.folder, name, numbers, title=title, caption=caption, alt=alt)
         show(frame.saved)
@@ -140,6 +142,15 @@ class Section:
         write_atomically(path, text.encode(), durable=False)
         write_caption(self.folder, name, path, kind="table", title=title, caption=caption)
         return SavedTable(name, output.titled(title), path, Table.whole(text))
+
+    def explore(self, quantity: str = "", *, height: int = 720, **choices: object) -> Explorer:
+        """The report's page Explore of this campaign, in a frame; it needs no kernel, and `glusterlab site` makes it.
+
+        ``quantity`` is a column such as ``throughput_bytes_per_s`` (empty: the first that the campaign has). Of
+        ``choices``, ``per``, ``x``, ``colour`` and ``facet`` are those of the page, and others, such as
+        ``nominal_size=4 << 30``, keep the cells that have these values (one, or a list).
+        """
+        return Explorer(self.folder, self.raw.resolve().name, quantity, choices, height)
 
     def _with_origin(self, table: pd.DataFrame) -> pd.DataFrame:
         """A table whose rows name the campaign that they come from, or several, and its digest as footers have it."""

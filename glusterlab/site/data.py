@@ -8,7 +8,7 @@ import csv
 import io
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -35,7 +35,7 @@ from glusterlab.analysis.saturation.drilldown import drill_down
 from glusterlab.analysis.saturation.summary import binding_by_cell
 from glusterlab.analysis.saturation.thresholds import USUAL
 from glusterlab.analysis.select import DIRECTIONS, VIEWS, split_values, summarise, valid_samples, with_series
-from glusterlab.figures.gallery import Chapter, Figure, NotMeasured, chapters, collect, label_in_words
+from glusterlab.figures.chapters import Chapter, Figure, NotMeasured, chapters, collect, label_in_words
 from glusterlab.plots.style import DIGEST_LENGTH, row_style
 from glusterlab.reproduce.state import STATE, State
 from glusterlab.sections.comparison import open_release
@@ -300,10 +300,19 @@ class Report:
         return {str(series): {"colour": style.colour, "marker": style.marker} for series, style in styles}
 
     @cached_property
+    def _state(self) -> State:
+        return State.read(self.figures / STATE)
+
+    @property
+    def failed(self) -> Sequence[str]:
+        """Notebooks that failed in the last run."""
+        return self._state.noted.get("failed", ())
+
+    @cached_property
     def _collected(self) -> tuple[list[Figure], list[NotMeasured]]:
-        notebooks = State.read(self.figures / STATE).notebooks
-        made = {output: name for name, entry in notebooks.items() for output in entry["outputs"]}
-        figures, missing = collect(self.figures, made, outputs=self.section.study.outputs)
+        made = {output: name for name, entry in self._state.notebooks.items() for output in entry["outputs"]}
+        earlier = self._state.noted.get("earlier", ())
+        figures, missing = collect(self.figures, made, earlier, outputs=self.section.study.outputs)
         labels = {entry.label for entry in figures} | {entry.label for entry in missing}
         reasons = {label_in_words(label): reason for label, reason in self.section.study.missing.items()}
         return figures, missing + [NotMeasured(label, "", why) for label, why in reasons.items() if label not in labels]

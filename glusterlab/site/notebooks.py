@@ -10,9 +10,10 @@ from typing import Any
 from urllib.parse import quote
 
 from glusterlab.errors import DataError
-from glusterlab.figures.gallery import Chapter, Figure
+from glusterlab.figures.chapters import Chapter, Figure
 
 _FIGURE = re.compile(r"<([\w.+()-]+): \d+ values drawn>")
+_VIEW = re.compile(r'<iframe [^>]*\bname="([^"<>]*)"')
 _STYLE = re.compile(r"<style.*?</style>", re.DOTALL)
 _TITLE = re.compile(r"\A\s*# [^\n]*\n?")  # which the page has as its own
 _NOTEBOOK = re.compile(r'href="(?:\./)?([\w.-]+)\.ipynb(#[^"]*)?"')
@@ -78,12 +79,17 @@ class SectionBody:
     def _output(self, output: Mapping[str, Any]) -> Iterator[str]:
         data = output.get("data", {})
         text = _ESCAPES.sub("", _text(data.get("text/plain", output.get("text", "")))).strip()
+        if any(text == figure.caption for figure in self.chapter.figures if figure.name in self.shown[-1:]):
+            return  # it stands below the figure
         drawn, first = _FIGURE.fullmatch(text), text.partition("\n")[0]
         for figure in self.chapter.figures:
             if (drawn is not None and figure.name == drawn[1]) or (not figure.picture and first == _heading(figure)):
                 yield self._saved(figure, "" if figure.picture else _text(data.get("text/html", "")))
                 return
-        if "text/html" in data:
+        if view := _VIEW.search(_text(data.get("text/html", ""))):
+            # the frame of a notebook is the page itself here
+            yield f'<p><a href="../../explore.html#{view[1]}">Explore these cells</a></p>'
+        elif "text/html" in data:
             self.unnamed += 1
             yield _scrolled(_text(data["text/html"]), f"table {self.unnamed} without a name")
         elif text and drawn is None:
@@ -96,10 +102,11 @@ class SectionBody:
         links = " ".join(f'<a href="{self._file(name)}">{name.rpartition(".")[2].upper()}</a>' for name in figure.files)
         if figure.picture:
             source = self._file(picture_of(figure))
-            content = f'<img src="{source}" alt="{escape(figure.alt)}" loading="lazy">'
+            content = _scrolled(f'<img src="{source}" alt="{escape(figure.alt)}" loading="lazy">', title)
         else:
             content = _scrolled(table or figure.table.html, title)
-        caption = f'<b>{escape(title)}</b> {escape(figure.caption)} <span class="files">{links}</span>'
+        earlier = "<b>Of an earlier run.</b> " * figure.earlier
+        caption = f'{earlier}<b>{escape(title)}</b> {escape(figure.caption)} <span class="files">{links}</span>'
         return f'<figure id="{escape(figure.name)}">{content}<figcaption>{caption}</figcaption></figure>'
 
     def _file(self, name: str) -> str:
@@ -134,7 +141,7 @@ def _heading(figure: Figure) -> str:
 
 
 def _scrolled(table: str, name: str) -> str:
-    """A table in a box of its own that keyboards reach, so that a narrow page does not scroll sideways."""
+    """A table or picture in a box of its own that keyboards reach: a narrow page does not scroll sideways."""
     # a head without words names nothing
     inner = _STYLE.sub("", table).replace("<th></th>", "<td></td>")
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(name)}">{inner}</div>'

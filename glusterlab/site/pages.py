@@ -14,8 +14,10 @@ from glusterlab import __version__
 from glusterlab.analysis.claims.scorecard import published_text
 from glusterlab.analysis.claims.verdicts import VERDICTS
 from glusterlab.errors import GlusterlabError
-from glusterlab.figures.gallery import Chapter
+from glusterlab.figures.chapters import Chapter
+from glusterlab.figures.explorer import PAGE
 from glusterlab.reasons import MEANINGS
+from glusterlab.site.alone import alone
 from glusterlab.site.data import QUANTITIES, Report, pairs, plain
 from glusterlab.site.notebooks import SectionBody
 from glusterlab.site.printing import PRINTED, as_one
@@ -126,7 +128,8 @@ def _sections(report: Report) -> list[dict[str, Any]]:
         if not chapter.name or not notebook.is_file():
             continue
         body = SectionBody(chapter, f"../../files/{quote(report.name)}").html(notebook)
-        found.append({"name": chapter.name, "title": chapter.title, "body": body, "missing": _missing(chapter)})
+        section = {"name": chapter.name, "title": chapter.title, "body": body, "missing": _missing(chapter)}
+        found.append(section | {"failed": chapter.name in report.failed})
     return found
 
 
@@ -192,6 +195,9 @@ def write_pages(campaigns: Mapping[str, Mapping[str, Any]], folder: Path, raw: s
         "prices": next((each["prices"] for each in campaigns.values() if each["prices"]), None),
     }
     shared: dict[str, Any] = {"menu": PAGES, "site": site, "studies": measured, "version": __version__}
+    for path in (_HERE / "assets").rglob("*"):
+        if path.is_file():
+            _put(folder / "assets" / path.relative_to(_HERE / "assets"), path.read_bytes())
     _put(folder / "data" / "site.js", script("site", site))
     rates, conditions = ({name: each[key] for name, each in campaigns.items()} for key in ("rates", "conditions"))
     _put(folder / "data" / "pairs.js", script("pairs", pairs(rates, conditions)))
@@ -208,6 +214,8 @@ def write_pages(campaigns: Mapping[str, Mapping[str, Any]], folder: Path, raw: s
     for name, title in PAGES.items():
         page = environment.get_template(f"{name}.html.j2")
         _put(folder / f"{name}.html", page.render(page=name, title=title, root="", **shared, **own.get(name, {})))
+    data = ["data/site.js", *(f"data/{name}/cells.js" for name in campaigns)]
+    _put(folder / PAGE, alone((folder / "explore.html").read_text(encoding="utf-8"), folder, data))
     page = environment.get_template("section.html.j2")
     for campaign, each in campaigns.items():
         for section in each["sections"]:
@@ -224,9 +232,6 @@ def write_pages(campaigns: Mapping[str, Mapping[str, Any]], folder: Path, raw: s
             campaign=each["entry"], sections=as_one(each["sections"]), version=__version__
         )
         _put(folder / "sections" / campaign / PRINTED, whole)
-    for path in (_HERE / "assets").rglob("*"):
-        if path.is_file():
-            _put(folder / "assets" / path.relative_to(_HERE / "assets"), path.read_bytes())
 
 
 def _put(path: Path, data: str | bytes) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ MB = {"unit": "MB/s", "factor": 1e-6}
 NUMBERS = published.load(Path(__file__).parents[2] / "raw" / "published" / "supermicro-2017")
 
 
+NOTES: weakref.WeakKeyDictionary[Figure, list[str]] = weakref.WeakKeyDictionary()
+
+
 def drawn(
     draw: Callable[..., None],
     table: pd.DataFrame,
@@ -37,6 +41,7 @@ def drawn(
         draw(frame, table, *arguments, **settings)
         figure = frame.finish(footer or provenance.footer(table if frame.rows is None else frame.rows))
         assert_inside_page(figure)
+        NOTES[figure] = frame.notes
         return figure
 
 
@@ -69,7 +74,8 @@ def texts(figure: Figure) -> list[Text]:
 
 
 def words(figure: Figure) -> str:
-    return "\n".join(text.get_text() for text in texts(figure))
+    """What stands on a figure, and how to read it, which stands in its caption."""
+    return "\n".join([*(text.get_text() for text in texts(figure)), *NOTES.get(figure, ())])
 
 
 def assert_inside_page(figure: Figure) -> None:

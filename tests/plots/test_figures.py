@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from glusterlab.analysis import efficiency, select, summarise
@@ -29,12 +30,24 @@ def per_disk(rows: pd.DataFrame) -> pd.DataFrame:
     return efficiency(rows, "throughput_bytes_per_s", NUMBERS)
 
 
-def test_per_disk_draws_bars_and_the_guide_on_the_scaled_axis(per_disk: pd.DataFrame) -> None:
+def test_per_disk_draws_dots_below_six_samples_and_the_guide_on_the_scaled_axis(per_disk: pd.DataFrame) -> None:
     figure = drawn(draw_per_disk, per_disk, **MB)
     write = figure.axes[0]
-    assert [bar.get_width() for bar in write.patches] == pytest.approx([28 / 72, 18 / 72])
-    assert marked(write, "D")[0][0] * 200 == pytest.approx(83.68)
-    assert_says(figure, "published", "(× 200: 77.8), 48 workers")
+    assert [x for x, _ in marked(write, "|", 15)] == pytest.approx([28 / 72, 18 / 72])
+    assert not write.patches
+    ((stated, _),) = marked(write, "|", 19)
+    assert stated * 200 == pytest.approx(83.68)
+    assert_says(figure, "published", "(× 200: 77.8), 48 workers", "Disperse 12x(4+2), JBOD leads in write")
+    # what is published lies under the samples
+    lines = {line.get_markersize(): line.get_zorder() for line in write.get_lines() if line.get_marker() in "|."}
+    assert lines[19] < lines[15] < lines[6]
+
+
+def test_six_samples_have_bars(per_disk: pd.DataFrame) -> None:
+    figure = drawn(draw_per_disk, per_disk.assign(n=6), **MB)
+    bars = [patch.get_width() for patch in figure.axes[0].patches if isinstance(patch, Rectangle)]
+    assert bars == pytest.approx([28 / 72, 18 / 72])
+    assert_says(figure, "mean, a bar")
 
 
 def test_one_sample_has_a_bar_without_interval(make_samples: Make) -> None:
@@ -73,9 +86,9 @@ def test_by_file_size_marks_what_was_not_measured_and_has_its_samples_beside_the
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["128 MiB", "4 GiB", "128 GiB"]
     lines = figure.axes[0].get_lines()
     dots = [np.asarray(line.get_xdata()) for line in lines if line.get_marker() == "."]
+    assert_says(figure, "sample", "mean")
     means = [np.asarray(line.get_xdata()) for line in lines if "JBOD" in line.get_label() or "RAID" in line.get_label()]
     assert [(len(dot), dot[0] - mean[0] > 0.01) for dot, mean in zip(dots, means, strict=True)] == [(3, True)] * 2
-    assert "dots beside it: the samples" in words(figure)
 
 
 @pytest.mark.parametrize("panels", [NETWORK, cpu_panels(testbed=False), memory_panels(testbed=False), DISKS])

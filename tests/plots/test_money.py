@@ -49,13 +49,14 @@ def test_capacity_bars_have_the_lengths_of_their_parts() -> None:
 
 
 @pytest.mark.parametrize("equal_capacity", [False, True])
-def test_bars_per_cost_are_the_ratios(table: pd.DataFrame, prices: PriceList, equal_capacity: bool) -> None:
+def test_points_per_cost_are_the_ratios(table: pd.DataFrame, prices: PriceList, equal_capacity: bool) -> None:
     figure = drawn(draw_per_cost, table, what="throughput", notice=prices.sentence, equal_capacity=equal_capacity)
     write, read = figure.axes
     assert (write.get_title(loc="left"), read.get_title(loc="left")) == ("write", "read")
     for axes, operation in ((write, "write"), (read, "read")):
         rows = table[table["operation"] == operation]
-        assert [bar.get_width() for bar in bars(axes)] == pytest.approx(rows["relative"].tolist())
+        points = [line for line in axes.get_lines() if line.get_markersize() == 6 and len(line.get_xydata()) == 1]
+        assert [line.get_xydata()[0][0] for line in points] == pytest.approx(rows["relative"].tolist())
         labels = [label.get_text() for label in axes.get_yticklabels()]
         assert labels == [f"{row['series']} ({row['server']})" for _, row in rows.iterrows()]
     shown = words(figure)

@@ -54,7 +54,11 @@ def test_a_fit_is_a_dashed_line_with_its_band_its_knee_and_its_peak(samples: pd.
     assert "knee at " in title
     assert "peak at 2" in title
     # the means are points, with no line that would stand for what was not measured
-    points = [line for line in axes.get_lines() if line.get_marker() == "o" and len(np.asarray(line.get_xdata())) == 5]
+    points = [
+        line
+        for line in axes.get_lines()
+        if line.get_marker() == "o" and line.get_mfc() != "white" and len(np.asarray(line.get_xdata())) == 5
+    ]
     assert [line.get_linestyle() for line in points] == ["None"]
     assert "shaded: its 95 % interval" in words(figure)
 

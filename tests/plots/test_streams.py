@@ -8,7 +8,7 @@ import pytest
 
 from glusterlab.analysis import select, summarise
 from glusterlab.plots.streams import COURSE, draw_by_streams, draw_streams_held
-from tests.plots.drawing import drawn, words
+from tests.plots.drawing import drawn, marked, words
 
 Make = Callable[..., pd.DataFrame]
 
@@ -28,7 +28,7 @@ def samples(make_samples: Make) -> pd.DataFrame:
 def test_each_layout_has_a_bar_of_streams(samples: pd.DataFrame) -> None:
     held = summarise(samples[samples["workers"] == 16], "streams_held")
     figure = drawn(lambda frame, table: draw_streams_held(frame, table, stands_for=7), held)
-    assert [patch.get_width() for patch in figure.axes[0].patches] == [8, 8]  # type: ignore[attr-defined]
+    assert [x for x, _ in marked(figure.axes[0], "|", 15)] == [8, 8]
     assert "stands for 7" in words(figure)
 
 

@@ -4,6 +4,7 @@ import itertools
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
@@ -12,7 +13,7 @@ from matplotlib.lines import Line2D
 from glusterlab.analysis import select, summarise
 from glusterlab.errors import DataError, UsageError
 from glusterlab.figures.save import parse_formats, save
-from glusterlab.plots.style import _KNOWN, Frame, Provenance, house_style
+from glusterlab.plots.style import _KNOWN, GREY, INK, Frame, Provenance, contrast, house_style, ink
 from tests.plots.drawing import MB, REAL, TESTBED, assert_apart, assert_inside_page, draw_by_workers, drawn, words
 
 
@@ -31,6 +32,37 @@ def test_in_grey_replicated_layouts_are_darker_and_no_two_layouts_are_alike() ->
     assert max(by_type["replicate"]) < min(by_type["disperse"])
     shades = sorted(grey(style.colour) for style in _KNOWN.values())
     assert all(lighter - darker > 0.03 for darker, lighter in itertools.pairwise(shades))
+
+
+CONFUSED = {
+    "nobody": np.eye(3),
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+}  # of linear RGB: Machado, Oliveira and Fernandes, IEEE TVCG 15 (2009), severity 1
+
+
+def lab(linear: np.ndarray) -> np.ndarray:
+    """CIE L*a*b* (D65) of linear RGB."""
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    xyz = to_xyz @ np.clip(linear, 0, 1) / (0.9505, 1, 1.089)
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("eyes", CONFUSED)
+def test_colours_of_layouts_are_apart_to_all_eyes(eyes: str) -> None:
+    srgb = [np.array(to_rgb(style.colour)) for style in _KNOWN.values()]
+    linear = [np.where(of <= 0.04045, of / 12.92, ((of + 0.055) / 1.055) ** 2.4) for of in srgb]
+    seen = [lab(np.array(CONFUSED[eyes]) @ of) for of in linear]
+    # 2.3 is just noticeable
+    assert min(float(np.linalg.norm(one - other)) for one, other in itertools.combinations(seen, 2)) > 9
+
+
+def test_words_have_contrast_enough() -> None:
+    assert (contrast("black"), contrast("white")) == pytest.approx((21, 1))
+    for colour in (INK, GREY, *(style.colour for style in _KNOWN.values())):
+        assert contrast(ink(colour)) >= 4.5
+    assert (ink(INK), ink("#e3b23c") == to_rgb("#e3b23c")) == (INK, False)
 
 
 def test_house_style_leaves_the_users_settings_alone() -> None:
@@ -65,13 +97,14 @@ def test_footers_say_what_stands_for_what_on_a_testbed_and_nothing_of_a_model_el
 def test_a_title_and_what_is_below_it_stay_on_the_page(long: str) -> None:
     with house_style():
         frame = Frame(f"F5  {long}".rstrip())
-        frame.subtitle = [long.strip(), "How to read it."]
+        frame.subtitle = [long.strip()[:100], "How to read it.", long.strip()]
         frame.key = [Line2D([], [], label="a mark")]
         frame.panel().plot([1, 2], [1, 2])
         figure = frame.finish("night")
         assert_inside_page(figure)
         assert_apart(figure, [*figure.texts, *figure.legends[0].get_texts()])
-    assert " ".join(words(figure).split()).replace(" ", "").count(long.replace(" ", "")) == 2
+    assert " ".join(words(figure).split()).replace(" ", "").count(long[:100].replace(" ", "")) >= 2
+    assert frame.notes == [long.strip()]
     assert (len(figure.texts) == 4) == (long == "short")
 
 

@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import itables
 import pandas as pd
 import pytest
 
 from glusterlab.analysis import efficiency, select
 from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.errors import DataError, UsageError
+from glusterlab.figures.explorer import BATCH
 from glusterlab.figures.save import SavedFigure
 from glusterlab.figures.tables import MAX_TABLE_ROWS, SavedTable, to_csv
 from glusterlab.plots import draw_per_disk
@@ -124,19 +126,22 @@ def test_a_frame_is_drawn_on_and_saved_with_numbers_and_caption(section: Section
     with section.figure("fig12-per-disk", table, **FRAME) as figure:
         axes = figure.panel()
         axes.barh(table["series"] + table["operation"], table["mean"])
-        figure.title = f"F12  {table['series'].iloc[0]} is first"
-        figure.subtitle = ["Bar: mean."]
+        figure.finding = f"{table['series'].iloc[0]} is first"
+        figure.subtitle = ["Bar: mean.", "Of all disks.", "What a reader needs not at once."]
     assert isinstance(figure.saved, SavedFigure)
     assert [path.suffix for path in figure.saved.files] == [".svg", ".png", ".csv"]
     numbers = section.folder / "fig12-per-disk.csv"
     origin = {"campaign": "night", "digest": section.provenance.digest[:12]}
     assert numbers.read_text() == to_csv(table.assign(**origin))
-    title = f"{table['series'].iloc[0]} is first"
-    caption = {"alt": f"F12: {title}. Per disk.", "caption": "Per disk.", "title": title}
+    finding = "Disperse 12x(4+2), JBOD is first."
+    caption = {"alt": f"F12: 4 GB files. {finding} Per disk.", "title": "4 GB files"}
+    caption["caption"] = f"{finding} Per disk. What a reader needs not at once."
     caption["csv_sha256"] = file_digest(numbers)
     assert json.loads((section.folder / "fig12-per-disk.json").read_text()) == caption
     svg = (section.folder / "fig12-per-disk.svg").read_text()
-    assert all(text in svg for text in (f"F12  {title}", "Bar: mean.", "night · GlusterFS 10.3 · n = 3"))
+    assert all(
+        text in svg for text in (f"F12  {finding[:-1]}", "4 GB files.", "Bar: mean.", "night · GlusterFS 10.3 · n = 3")
+    )
 
 
 def draw(section: Section, name: str, table: pd.DataFrame) -> object:
@@ -154,7 +159,7 @@ def test_a_frame_without_rows_is_not_measured_whatever_its_body_does(section: Se
     assert repr(draw(section, name, table.iloc[:0])) == "G1, 4 GB files: not measured. No such cells."
     # the project's own has no number
     draw(section, "extra-per-disk", table)
-    assert json.loads((section.folder / "extra-per-disk.json").read_text())["alt"] == "4 GB files. Per disk."
+    assert json.loads((section.folder / "extra-per-disk.json").read_text())["alt"].startswith("4 GB files. ")
     assert repr(draw(section, "extra-per-disk", table.iloc[:0])) == "4 GB files: not measured. No such cells."
 
 
@@ -234,6 +239,32 @@ def test_a_table_is_saved_and_shown(section: Section) -> None:
     assert repr(long).endswith("and 5 more rows")
     assert "5 more rows" in long._repr_html_()
     assert len((section.folder / "extra-workers.csv").read_text().splitlines()) == MAX_TABLE_ROWS + 6
+
+
+def test_a_table_can_be_sorted_by_hand(section: Section, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = {}
+    monkeypatch.setattr(itables, "init_notebook_mode", lambda **_: None)
+    monkeypatch.setattr(itables, "show", lambda frame, **how: seen.update({"frame": frame, **how}))
+    saved = section.table("tab03-parts", PARTS, title="Bill of materials")
+    assert isinstance(saved, SavedTable)
+    saved.sortable()
+    assert (seen["caption"], list(seen["frame"]["part"])) == ("T3  Bill of materials", ["chassis <1>", "disk"])
+
+
+def test_a_view_of_the_report_stands_in_a_frame_and_its_name_says_what_it_shows(
+    section: Section, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choices = {"per": "disks", "nominal_size": 4 << 30, "series": ["a|b", "<x>"]}
+    monkeypatch.chdir(section.folder.parent.parent)
+    shown = section.explore("files_per_s", **choices)
+    html = shown._repr_html_()
+    assert 'src="figures/site/explore-alone.html"' in html
+    view = "campaign=night&q=files_per_s&per=disks&only-nominal_size=4294967296&only-series=a%7Cb%7C%3Cx%3E"
+    assert f'name="{view.replace("&", "&amp;")}"' in html
+    assert repr(shown) == f"figures/site/explore.html#{view}"
+    # in batch the notebook will lie beside its figures
+    monkeypatch.setenv(BATCH, "1")
+    assert 'src="../../site/explore-alone.html"' in section.explore()._repr_html_()
 
 
 def test_a_table_without_rows_is_not_measured(section: Section) -> None:

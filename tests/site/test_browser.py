@@ -22,6 +22,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 from glusterlab.analysis.claims.verdicts import VERDICTS
+from glusterlab.figures.explorer import PAGE
 from glusterlab.site.pages import PAGES
 from glusterlab.site.printing import PRINTED, print_pdf
 from tests.site.projects import CELLS, FIGURE, HOSTILE
@@ -125,6 +126,21 @@ def test_it_is_the_same_from_a_web_server(browser: Browser) -> None:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_it_is_drawn_in_a_frame_that_may_load_nothing(browser: Browser, tmp_path: Path) -> None:
+    # as JupyterLab serves it: without an origin, so without cookies for whatever else it would load
+    view = "campaign=second-light&amp;per=disks&amp;only-operation=read"
+    frame = f'<iframe sandbox="allow-scripts" src="{browser.base}/{PAGE}" name="{view}" width="1000" height="700">'
+    (tmp_path / "frame.html").write_text(f"<!DOCTYPE html>{frame}</iframe>")
+    browser.driver.get((tmp_path / "frame.html").as_uri())
+    browser.driver.switch_to.frame(0)
+    assert browser.until(DRAWN) == str(sum("-read-" in slug for slug in CELLS))
+    assert "per disk" in browser.run("return document.getElementById('what').textContent")
+    # nothing leads to a page that could not load
+    assert browser.find("a[href]:not([href^='#']):not([download])") == []
+    assert browser.complaints() == []
+    browser.driver.switch_to.default_content()
 
 
 MARKS = """

@@ -1,7 +1,9 @@
 """The report's data are the library's numbers, and its files appear, stay and go as campaigns do."""
 
+import base64
 import hashlib
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,10 @@ from typer.testing import CliRunner
 
 from glusterlab.analysis.select import summarise, valid_samples, with_series
 from glusterlab.cli import app
-from glusterlab.errors import UsageError
+from glusterlab.errors import DataError, UsageError
+from glusterlab.figures.explorer import PAGE
+from glusterlab.reproduce.state import STATE as REPRODUCED
+from glusterlab.site.alone import alone
 from glusterlab.site.build import STATE, build
 from glusterlab.site.data import Report, pairs, plain
 from glusterlab.site.pages import PAGES, script
@@ -141,7 +146,7 @@ def test_numbers_have_six_digits_and_none_is_no_number() -> None:
 
 def test_every_page_is_there_and_asks_for_nothing_elsewhere(project: Path) -> None:
     site = project / "figures" / "site"
-    assert {path.stem for path in site.glob("*.html")} == set(PAGES)
+    assert {path.stem for path in site.glob("*.html")} == {*PAGES, Path(PAGE).stem}
     assert (site / "sections" / "first-light" / "10-large-files.html").is_file()
     assert (site / "files" / "first-light" / f"{FIGURE}.png").is_file()
     for page in site.rglob("*.html"):
@@ -149,6 +154,33 @@ def test_every_page_is_there_and_asks_for_nothing_elsewhere(project: Path) -> No
         assert 'src="http' not in text, page
         assert "default-src 'none'" in text
         assert " style=" not in text, page
+
+
+def test_explore_alone_needs_no_other_file_and_runs_no_other_script(project: Path, tmp_path: Path) -> None:
+    site = project / "figures" / "site"
+    text = (site / PAGE).read_text()
+    assert not re.findall(r"<(?:script|link)[^>]* (?:src|href)=\"(?!data:)", text)
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digests = re.findall(r"'sha256-([^']+)'", text.split("style-src")[0])
+    assert [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts] == digests
+    assert len(scripts) >= 7
+    assert "'self'" not in re.findall(r"script-src.*?; style-src.*?;", text)[0]
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "x.js").write_text("'</SCRIPT>'")
+    with pytest.raises(DataError, match=r"x\.js: expected a file that can stand in a page, found </script"):
+        alone("<html ></html>", tmp_path, ["data/x.js"])
+
+
+def test_a_notebook_that_failed_says_so_on_its_page(tmp_path: Path) -> None:
+    root = make_project(tmp_path)
+    state = root / "figures" / "first-light" / REPRODUCED
+    noted = {"failed": ["10-large-files"], "earlier": [f"{FIGURE}.svg", f"{FIGURE}.png"]}
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"noted": noted}))
+    folder = root / "figures" / "site"
+    assert not build([root / "raw" / "first-light"], project=root, folder=folder).failed
+    page = (folder / "sections" / "first-light" / "10-large-files.html").read_text()
+    assert "This notebook failed in the last run" in page
+    assert page.count("Of an earlier run.") == 1
 
 
 def test_vendored_scripts_are_those_of_their_releases() -> None:
@@ -208,4 +240,4 @@ def test_the_command_says_what_it_made(project: Path, monkeypatch: pytest.Monkey
     assert found.exit_code == 0, found.output
     told = json.loads(found.stdout)
     assert told["unchanged"] == ["first-light", "second-light"]
-    assert told["pages"] == len(PAGES) + 2 * len(told["unchanged"])
+    assert told["pages"] == len(PAGES) + 1 + 2 * len(told["unchanged"])

@@ -1,5 +1,6 @@
 """A notebook on a page: its text and outputs in order, figures as files, no code, and nothing that runs."""
 
+import dataclasses
 import re
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from glusterlab.errors import DataError
-from glusterlab.figures.gallery import Chapter, Figure
+from glusterlab.figures.chapters import Chapter, Figure
 from glusterlab.figures.tables import Table
 from glusterlab.site.notebooks import SectionBody, markdown, picture_of, sanitised
 from tests.figures.page import Page
@@ -75,10 +76,11 @@ def test_a_saved_figure_is_its_files_where_the_notebook_has_it(tmp_path: Path) -
         "output_type": "display_data",
         "data": {"image/png": "iVBOR", "text/plain": "<fig05-a(4+2): 2 values drawn>"},
     }
+    words = shown("By workers.", "<p>By workers.</p>")
     html = body(
         tmp_path,
         projects.markdown("Before."),
-        code("...", drawn),
+        code("...", drawn, words),
         projects.markdown("After."),
         figures=(figure("fig05-a(4+2)"), figure("fig06-b", "Rest")),
     )
@@ -90,6 +92,21 @@ def test_a_saved_figure_is_its_files_where_the_notebook_has_it(tmp_path: Path) -
     # what no output shows is not lost: it is at the end
     assert html.index("Before.") < html.index("fig05-a") < html.index("After.") < html.index("fig06-b")
     assert "<b>Figure 5: Curve</b> By workers." in html
+    # once for each figure: the caption that the notebook has below it is the same
+    assert html.count("By workers.") == 2
+
+
+def test_the_frame_of_a_view_is_a_link_to_it(tmp_path: Path) -> None:
+    frame = '<iframe src="../figures/site/explore-alone.html" name="campaign=night&amp;q=a" title="Explore"></iframe>'
+    html = body(tmp_path, code("section.explore()", shown("figures/site/explore.html#campaign=night", frame)))
+    assert Page(html).links == ["../../explore.html#campaign=night&q=a"]
+    assert "iframe" not in html
+
+
+def test_a_figure_of_an_earlier_run_says_so(tmp_path: Path) -> None:
+    old = dataclasses.replace(figure("fig05-a"), earlier=True)
+    html = body(tmp_path, projects.markdown("Text."), figures=(old, figure("fig06-b")))
+    assert html.count("Of an earlier run.") == 1
 
 
 def test_a_saved_table_is_shown_once_with_its_file_and_an_anchor(tmp_path: Path) -> None:

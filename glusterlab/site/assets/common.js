@@ -2,6 +2,7 @@
 // What all pages share: data by script files, elements, tables, the state in the address. No text becomes markup here.
 const glusterlab = (() => {
   const ROOT = document.documentElement.dataset.root;
+  const ALONE = "alone" in document.documentElement.dataset;
   const found = new Map();
   const waiting = new Map();
 
@@ -72,7 +73,8 @@ const glusterlab = (() => {
     function fill(list) {
       body.replaceChildren(...list.map((row) => el("tr", {}, ...columns.map((column) => {
         const text = column.text ? column.text(row) : column.right ? number(column.value(row)) : String(column.value(row) ?? "");
-        const inner = column.link ? el("a", { href: column.link(row) }, text) : text;
+        const link = column.link && column.link(row);
+        const inner = link ? el("a", { href: link }, text) : text;
         return el("td", { class: column.right ? "n" : null }, inner);
       }))));
     }
@@ -98,7 +100,8 @@ const glusterlab = (() => {
 
   // the state of a page is its address, so that a view can be sent to somebody
   const state = {
-    read: () => new URLSearchParams(location.hash.slice(1)),
+    // in a frame of a notebook the name of the frame is the address
+    read: () => new URLSearchParams(location.hash.slice(1) || (ALONE ? window.name : "")),
     write(entries) {
       const words = new URLSearchParams();
       for (const [key, value] of Object.entries(entries)) {
@@ -110,7 +113,7 @@ const glusterlab = (() => {
   };
 
   function address(page, entries) {
-    return `${ROOT}${page}.html#${new URLSearchParams(entries)}`;
+    return ALONE ? null : `${ROOT}${page}.html#${new URLSearchParams(entries)}`;
   }
 
   function select(label, options, value, onchange) {

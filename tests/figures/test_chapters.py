@@ -1,13 +1,12 @@
-"""The page of a figures folder."""
+"""What a figures folder holds."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from glusterlab.figures.gallery import chapters, collect, write_index
+from glusterlab.figures.chapters import chapters, collect
 from glusterlab.figures.tables import MAX_ROWS, Table
-from tests.figures.page import Page
 
 SVG = "<svg xmlns='http://www.w3.org/2000/svg'/>"
 
@@ -45,7 +44,7 @@ def test_figures_are_collected_by_number(folder: Path) -> None:
     assert [(entry.label, entry.reason) for entry in missing] == [("Figure 11", "no such cell in this campaign")]
 
 
-def test_tables_and_the_projects_own_figures_are_listed(folder: Path, tmp_path: Path) -> None:
+def test_tables_and_the_projects_own_figures_are_listed(folder: Path) -> None:
     (folder / "tab03-bill-of-materials.csv").write_text("part,note\nchassis,<b>\n")
     (folder / "tab03-bill-of-materials.json").write_text(json.dumps({"title": "Parts", "caption": "From the guide."}))
     (folder / "tab04-empty.json").write_text(json.dumps({"title": "More parts", "reason": "No such list."}))
@@ -61,12 +60,6 @@ def test_tables_and_the_projects_own_figures_are_listed(folder: Path, tmp_path: 
     ]
     assert figures[2].notebook == "30-price"
     assert [entry.label for entry in missing] == ["Figure 11", "Table 4"]
-    text = write_index(tmp_path, folder, digest="", made_by={}).read_text()
-    page = Page(text)
-    assert {"tab03-bill-of-materials.csv", "extra-claims.csv", "#extra-claims"} <= set(page.links)
-    assert "chassis<td>&lt;b&gt;" in text
-    assert "Table 4: More parts" in text
-    assert "extra-orphan" not in text
 
 
 def notebook(folder: Path, name: str, text: str) -> None:
@@ -75,7 +68,7 @@ def notebook(folder: Path, name: str, text: str) -> None:
     (folder / "notebooks" / f"{name}.ipynb").write_text(json.dumps({"cells": cells}))
 
 
-def test_chapters_are_notebooks_in_their_order_and_open_with_their_question(folder: Path, tmp_path: Path) -> None:
+def test_chapters_are_notebooks_in_their_order_and_open_with_their_question(folder: Path) -> None:
     (folder / "extra-scorecard.svg").write_text(SVG)
     made_by = {
         "extra-scorecard.svg": "00-scorecard",
@@ -97,13 +90,6 @@ def test_chapters_are_notebooks_in_their_order_and_open_with_their_question(fold
         ["fig14-by-file-size"],
     ]
     assert [len(chapter.missing) for chapter in found] == [0, 1, 0]
-    text = write_index(tmp_path, folder, digest="", made_by=made_by).read_text()
-    places = [text.index(f'id="{name}"') for name in ("00-scorecard", "extra-scorecard", "10-large-files", "other")]
-    assert places == sorted(places)
-    assert "2 figures of the study, 1 figure of the project&#39;s own" in text
-    page = Page(text)
-    assert {"#00-scorecard", "#extra-scorecard", "#10-large-files-not-measured"} <= set(page.links)
-    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
 
 
 @pytest.mark.parametrize("text", ["", "no heading", "## Two\n\nA question?", "{"])
@@ -115,68 +101,9 @@ def test_a_notebook_without_a_heading_speaks_by_its_name(folder: Path, text: str
     assert [chapter.title for chapter in chapters(folder, figures, missing)] == ["Large files", "Other figures"]
 
 
-def test_page_is_complete_self_contained_and_repeatable(folder: Path, tmp_path: Path) -> None:
-    raw = tmp_path / "raw" / "demo"
-    raw.mkdir(parents=True)
-    (raw / "campaign.yaml").write_text("schema_version: 1\ntitle: First light & more\nstudy: supermicro-2017\n")
-    (raw / "cluster.yaml").write_text("testbed: {name: default}\n")
-    made_by = {"fig05-large-files.svg": "10-large-files"}
-    path = write_index(raw, folder, digest="0123456789abcdef", made_by=made_by)
-    text = path.read_text()
-    page = Page(text)
-    assert {"fig05-large-files.svg", "fig05-large-files.csv", "notebooks/10-large-files.html"} <= set(page.links)
-    assert not [link for link in page.links if ":" in link]
-    assert page.alts == ["Two rising lines.", "Figure 14: By file size"]
-    assert "script" not in page.tags
-    for part in ("First light &amp; more", "4 GB &lt;files&gt;", "scale model", "no such cell in this", "2 more rows"):
-        assert part in text
-    assert "Failed in the last run" not in text
-    write_index(raw, folder, digest="0123456789abcdef", made_by=made_by)
-    assert path.read_text() == text
-    assert "Of an earlier run" not in text
-    later = write_index(raw, folder, digest="", made_by={}, failed=["20-x"], earlier=["fig14-by-file-size.png"])
-    assert "Failed in the last run: 20-x" in later.read_text()
-    assert later.read_text().count("Of an earlier run") == 1
-
-
-def test_damaged_files_do_not_stop_the_page(folder: Path, tmp_path: Path) -> None:
+def test_damaged_files_do_not_stop_the_others(folder: Path) -> None:
     (folder / "fig05-large-files.json").write_text("[1, 2")
     (folder / "fig05-large-files.csv").write_bytes(b"\xff\xfe\x00")
     (folder / "fig-notes.svg").write_text(SVG)
-    text = write_index(tmp_path, folder, digest="", made_by={}).read_text()
-    assert "Large files" in text
-    assert "fig-notes" not in text
-
-
-STUDY = """\
-schema_version: 1
-study: demo-study
-title: A study
-outputs: {F: fig, T: tab}
-missing: {F5: measured after all, F16: no NFS client yet, T2: no such benchmark}
-"""
-
-
-def test_what_no_notebook_makes_is_listed_with_the_reason_of_the_study(folder: Path, tmp_path: Path) -> None:
-    study = tmp_path / "raw" / "published" / "demo-study"
-    study.mkdir(parents=True)
-    (study / "study.yaml").write_text(STUDY)
-    raw = tmp_path / "raw" / "demo"
-    raw.mkdir()
-    (raw / "campaign.yaml").write_text("title: First light\nstudy: demo-study\n")
-    text = write_index(raw, folder, digest="", made_by={}).read_text()
-    assert "<dt>Figure 16</dt>\n<dd>no NFS client yet</dd>" in text
-    assert "<dt>Table 2</dt>" in text
-    assert "measured after all" not in text
-    assert "2 figures of the study" in text
-    # figures of the guide are no figures of another study
-    other = STUDY.replace("{F: fig, T: tab}", "{G: demo-g}").replace("F5: measured after all, F16:", "G1: none, G2:")
-    (study / "study.yaml").write_text(other.replace(", T2: no such benchmark", ""))
-    (folder / "demo-g1-writes.svg").write_text(SVG)
-    (folder / "demo-g1-writes.json").write_text(json.dumps({"title": "Writes"}))
-    text = write_index(raw, folder, digest="", made_by={}).read_text()
-    assert "1 figure of the study, 2 figures of the project" in text
-    assert '<span class="number">G1</span>Writes' in text
-    assert "<dt>G2</dt>\n<dd>no NFS client yet</dd>" in text
-    (study / "study.yaml").write_text("study: [")
-    assert "no NFS client yet" not in write_index(raw, folder, digest="", made_by={}).read_text()
+    figures, _ = collect(folder, {})
+    assert [figure.title for figure in figures] == ["Large files", "By file size"]

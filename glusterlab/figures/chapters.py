@@ -1,26 +1,13 @@
-"""The page figures/<campaign>/index.html, a section per notebook: figures, tables, what was not measured; no date."""
+"""What a figures folder holds, notebook by notebook: figures, tables, what was not measured."""
 
-import itertools
 import json
-import re
-from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from html import unescape
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
-from urllib.parse import quote
 
-import jinja2
-
-from glusterlab.errors import GlusterlabError
 from glusterlab.figures.names import COMMON_PREFIXES, PICTURES, OutputName, output_files
 from glusterlab.figures.tables import Table
-from glusterlab.spec.studies import NO_STUDY, load_study, no_study, study_folder
-from glusterlab.spec.yaml import load_yaml
-
-TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -73,10 +60,12 @@ def collect(
     folder: Path,
     made_by: Mapping[str, str],
     earlier: Collection[str] = (),
-    shown: Mapping[str, tuple[str, bool]] = MappingProxyType({}),
     outputs: Mapping[str, str] = COMMON_PREFIXES,
 ) -> tuple[list[Figure], list[NotMeasured]]:
-    """Figures and tables of a folder, and those that were not measured; `made_by` and `shown` have their notebooks."""
+    """Figures and tables of a folder, and those that were not measured; `made_by` has the notebooks of files.
+
+    Files in `earlier` are of an earlier run.
+    """
     figures: list[Figure] = []
     missing: list[NotMeasured] = []
     for name in sorted({path.stem for path in output_files(folder)}, key=_place):
@@ -86,8 +75,7 @@ def collect(
         caption = _caption(folder / f"{name}.json")
         title = str(caption.get("title") or output.slug.replace("-", " ").capitalize())
         if caption.get("reason"):
-            before, _ = shown.get(": ".join(part for part in (label, title) if part), ("", False))
-            missing.append(NotMeasured(label, title, str(caption["reason"]), made_by.get(f"{name}.json", before)))
+            missing.append(NotMeasured(label, title, str(caption["reason"]), made_by.get(f"{name}.json", "")))
             continue
         pictures = [f"{name}.{suffix}" for suffix in PICTURES if (folder / f"{name}.{suffix}").is_file()]
         numbers = folder / f"{name}.csv"
@@ -96,8 +84,6 @@ def collect(
             continue
         files = (*pictures, *([numbers.name] if numbers.is_file() else []))
         text = _text(numbers)
-        known = made_by.get(files[0])
-        before, noted = shown.get(name, ("", True)) if known is None else (known, True)
         figures.append(
             Figure(
                 name=name,
@@ -109,25 +95,12 @@ def collect(
                 picture="" if is_table else pictures[0],
                 files=files,
                 table=Table.whole(text) if is_table else Table.numbers(text),
-                notebook=before,
-                earlier=noted and files[0] in earlier,
+                notebook=made_by.get(files[0], ""),
+                earlier=files[0] in earlier,
             )
         )
     # of the project's own, what is drawn goes before what is told
     return sorted(figures, key=lambda figure: not figure.label and not figure.picture), missing
-
-
-_PARTS = re.compile(r'<section id="(.*?)"|<article id="(.*?)"(.*?)</article>|<dt>(.*?)</dt>', re.DOTALL)
-
-
-def shown_in(page: Path, notebooks: Path) -> dict[str, tuple[str, bool]]:
-    """The notebook under which a page has a figure, or words of one not measured; and whether as an earlier one."""
-    found, chapter = {}, ""
-    for section, figure, article, words in _PARTS.findall(_text(page)):
-        chapter = section or chapter
-        if (name := figure or unescape(words)) and (notebooks / f"{chapter}.ipynb").is_file():
-            found[name] = chapter, 'class="note"' in article
-    return found
 
 
 def chapters(
@@ -158,17 +131,6 @@ def _opening(path: Path) -> tuple[str, str]:
     return found if heading.startswith("# ") else ("", "")
 
 
-def _count(figures: Collection[Figure]) -> str:
-    found = Counter(
-        (noun, "of the study" if figure.label else "of the project's own")
-        for figure in figures
-        for noun in [_WORDS.get(figure.short[:1], "Figure" if figure.picture else "Table").lower()]
-    )
-    kinds = itertools.product(("of the study", "of the project's own"), ("figure", "table"))
-    words = [f"{n} {noun}{'s' * (n > 1)} {whose}" for whose, noun in kinds if (n := found[noun, whose])]
-    return ", ".join(words) or "no figures"
-
-
 def _place(name: str) -> tuple[int, int, str]:
     output = OutputName.parse(name)
     if output is None or not output.number:
@@ -188,67 +150,5 @@ def _caption(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(_text(path))
     except ValueError:
-        return {}
-    return data if isinstance(data, dict) else {}
-
-
-def write_index(
-    raw: Path,
-    folder: Path,
-    *,
-    digest: str,
-    made_by: Mapping[str, str],
-    failed: Collection[str] = (),
-    earlier: Collection[str] = (),
-    sources: Path = Path(),
-) -> Path:
-    """Write ``index.html`` into the figures folder of ``raw/<campaign>``, and return its path.
-
-    `digest` is that of the manifest; `made_by` has the notebook of a file; files in `earlier` are of an earlier run.
-    What nobody is known to have made stays under the notebook, of those in `sources`, under which the page had it.
-    """
-    path = folder / "index.html"
-    campaign = _specification(raw / "campaign.yaml")
-    try:
-        study = load_study(study_folder(str(campaign.get("study") or NO_STUDY), raw))
-    except GlusterlabError:
-        # the notebooks that need it say why it cannot be read
-        study = no_study()
-    figures, missing = collect(folder, made_by, earlier, shown_in(path, sources), study.outputs)
-    # what no notebook makes here, with the reason that study.yaml gives
-    labels = {entry.label for entry in figures} | {entry.label for entry in missing}
-    reasons = {label_in_words(label): reason for label, reason in study.missing.items()}
-    missing += [NotMeasured(label, "", reason) for label, reason in reasons.items() if label not in labels]
-    makers = {entry.notebook for entry in figures} | {entry.notebook for entry in missing}
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["url"] = quote
-    page = environment.get_template("index.html.j2").render(
-        campaign=raw.name,
-        title=campaign.get("title") or raw.name,
-        study=campaign.get("study") or "",
-        description=campaign.get("description") or "",
-        imported=campaign.get("origin") == "imported",
-        testbed=bool(_specification(raw / "cluster.yaml").get("testbed")),
-        digest=digest[:12],
-        chapters=chapters(folder, figures, missing, sources),
-        count=_count(figures),
-        notebooks=sorted({*made_by.values(), *(makers - {""})}),
-        failed=sorted(failed),
-    )
-    partial = folder / ".index.html.partial"
-    partial.write_text(page, encoding="utf-8")
-    return partial.replace(path)
-
-
-def _specification(path: Path) -> dict[str, Any]:
-    try:
-        data, _ = load_yaml(path)
-    except GlusterlabError:
         return {}
     return data if isinstance(data, dict) else {}
