@@ -28,7 +28,7 @@
     const box = el("details", { class: "claim", id: of.id, open: chosen.claim === of.id },
       el("summary", {}, el("span", {}, verdict(of.verdict), ` ${told.paraphrase}`, el("br"), el("span", { class: "soft" }, `The study: ${told.published || told.words}${of.measured ? `. Measured: ${estimate(of.measured, told.unit)}` : ""}`
         + (ratio && told.unit ? `; of the study's ${estimate({ value: of.ratio, low: of.ratio_low ?? null, high: of.ratio_high ?? null })}` : "")
-        + (["reproduced", "compatible", "depends on counting"].includes(of.verdict) || !of.why ? "" : `. ${of.why[0].toUpperCase()}${of.why.slice(1)}`)
+        + (["reproduced", "compatible", "depends on counting"].includes(of.verdict) || !of.why ? "" : `. ${of.why[0].toUpperCase()}${of.why.slice(1).split("; ")[0]}`)
         + (of.verdict === "depends on counting" ? `; over the whole time ${estimate(whole.measured, told.unit)}` : ""))),
       ratio ? interval(of) : null));
     const fill = async () => {

@@ -29,12 +29,13 @@
     document.getElementById("what").textContent = `${pair.other} over ${pair.one}: ratios of the same cells`;
     const slower = found.filter((row) => row.high !== null && row.high < 1).length, faster = found.filter((row) => row.low !== null && row.low > 1).length;
     document.getElementById("note").textContent = `Of ${found.length} cells slower in ${pair.other}, with the whole bar below 1: ${slower}; faster: ${faster}. ` + "A bar that does not cross 1 differs by more than samples scatter; of twenty cells that are the same one does so by chance.";
-    const values = found.map((row, n) => ({ ...row, at: n, label: `${cellTitle(row.cell)}${row.unit.rate ? "" : `, ${row.unit.label}`}`, cell: undefined, unit: undefined, values: undefined }));
-    const y = { field: "label", type: "nominal", title: null, sort: values.map((row) => row.label), axis: { labelLimit: place.clientWidth < 600 ? 130 : 360 } };
+    const slim = place.clientWidth < 600;
+    const values = found.map((row, n) => ({ ...row, at: n, label: slim ? cellTitle(row.cell).replace(/^([^,]+), (.*), ([^,]+)$/, "$1\n$2\n$3") : cellTitle(row.cell), cell: undefined, unit: undefined, values: undefined }));
+    const y = { field: "label", type: "nominal", title: null, sort: values.map((row) => row.label), axis: { labelLimit: slim ? 140 : 360, labelOffset: slim ? -14 : 0, labelExpr: "split(datum.label, '\\n')" } };
     const ends = found.flatMap((row) => [row.low ?? row.ratio, row.high ?? row.ratio]);
     const domain = [Math.max(0.1, Math.min(0.8, ...ends)), Math.min(10, Math.max(1.25, ...ends))];
     const x = (field) => ({ field, type: "quantitative", title: `${pair.other} / ${pair.one}`, scale: { type: "log", domain, clamp: true, nice: false } });
-    const spec = { data: { values }, width: Math.max(place.clientWidth - (place.clientWidth < 600 ? 180 : 420), 120), height: { step: 20 }, layer: [
+    const spec = { data: { values }, width: Math.max(place.clientWidth - (slim ? 190 : 420), 120), height: { step: slim ? 46 : 20 }, layer: [
       { data: { values: [{ one: 1 }] }, mark: { type: "rule", stroke: "var(--soft)" }, encoding: { x: { field: "one", type: "quantitative" } } },
       { transform: [{ filter: { field: "low", valid: true } }], mark: { type: "rule", strokeWidth: 2 }, encoding: { y, x: x("low"), x2: { field: "high" } } },
       { mark: { type: "point", filled: true, opacity: 1, cursor: "pointer" }, encoding: { y, x: x("ratio"), color: { value: "var(--link)" }, size: { condition: { test: "datum.at === picked", value: 220 }, value: 70 } } },

@@ -111,7 +111,7 @@
     const colour = { field: "colour", type: "nominal", title: null, legend: { symbolOpacity: 1, symbolStrokeWidth: 0 }, scale: { domain: names, range: names.map((_, n) => chart.tone(looks[n]?.colour || COLOURS[n % COLOURS.length])) } };
     const shape = { field: "colour", type: "nominal", title: null, scale: { domain: names, range: names.map((_, n) => SHAPES[looks[n]?.marker] || ["circle", "square", "diamond", "triangle-up"][n % 4]) } };
     const at = ranking
-      ? { field: "x", type: "nominal", title: null, sort: [...new Set(ordered.map((record) => text(chosen.x, record.cell[chosen.x])))], axis: { labelLimit: place.clientWidth < 600 ? 100 : 200 } }
+      ? { field: "x", type: "nominal", title: null, sort: [...new Set(ordered.map((record) => text(chosen.x, record.cell[chosen.x])))], axis: place.clientWidth < 600 ? { labelLimit: 118, labelOffset: -7, labelExpr: "split(datum.label, ', ')" } : { labelLimit: 200 } }
       : { field: "x", type: "quantitative", title: DIMENSIONS[chosen.x].label, scale: { type: log ? "log" : "linear", nice: false, padding: 16 }, axis: { values: [...new Set(found.map((record) => record.cell[chosen.x]))], ...(chosen.x === "nominal_size" ? { labelExpr: sizeLabels(found) } : { format: "d" }) } };
     const [across, along] = ranking ? ["y", "x"] : ["x", "y"];
     const values = found.flatMap((record, n) => {
@@ -129,7 +129,7 @@
     if (!ranking) layers.unshift({ transform: only("mean"), mark: { type: "line", strokeWidth: 1.2, opacity: .6 }, encoding: { ...spot, [along]: value, color: colour, detail: { field: "lane" } } });
     const facets = chosen.facet ? new Set(values.map((each) => each.facet)).size : 1;
     const room = Math.max(place.clientWidth - 30, 260), columns = room / facets < 300 ? 1 : Math.min(facets, 3);
-    const axis = (ranking ? Math.min(room / 3, 220) : 56) * (chosen.own && !ranking ? columns : 1);
+    const axis = (ranking ? (place.clientWidth < 600 ? 150 : 220) : 56) * (chosen.own && !ranking ? columns : 1);
     const inner = { width: Math.max(Math.floor((room - axis) / columns) - (columns > 1 ? 20 : 0), 150), height: ranking ? { step: Math.max(26, 7 * lanes.length), for: "position" } : 300, layer: layers };
     const facet = { facet: { field: "facet", type: "nominal", title: null, sort: ["write", "create", "read"] }, columns, spec: inner, resolve: { scale: { [along]: chosen.own ? "independent" : "shared" } } };
     return { data: { values }, ...(chosen.facet ? facet : inner) };
