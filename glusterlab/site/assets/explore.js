@@ -1,7 +1,7 @@
 "use strict";
 // Any quantity of any campaigns against anything that tells their cells apart. What is shown stands in the address.
 (async () => {
-  const { load, rows, el, number, bytes, table, state, address, select, chart, cellTitle } = glusterlab;
+  const { load, rows, el, number, bytes, inOrder, table, state, address, select, chart, cellTitle } = glusterlab;
   const site = await load("site");
   const form = document.getElementById("choice"), place = document.getElementById("chart");
   const DIMENSIONS = {
@@ -103,9 +103,9 @@
     const ranking = !DIMENSIONS[chosen.x].number;
     const value = { field: "value", type: "quantitative", title: `${quantity.label}, ${unit(quantity)}`, scale: { zero: true, nice: true } };
     const ordered = [...found].sort((one, other) => (other.value ?? other.groups?.[1]) - (one.value ?? one.groups?.[1]));
-    const order = (a, b) => a.localeCompare(b, "en", { numeric: true }), name = (record) => text(chosen.colour, record.cell[chosen.colour]);
-    const names = [...new Set(found.map(name))].sort(order);
-    const lanes = [...new Set([...found].sort((one, other) => order(name(one), name(other)) || order(lane(one.cell), lane(other.cell))).map((record) => lane(record.cell)))];
+    const name = (record) => text(chosen.colour, record.cell[chosen.colour]);
+    const names = [...new Set(found.map(name))].sort(inOrder);
+    const lanes = [...new Set([...found].sort((one, other) => inOrder(name(one), name(other)) || inOrder(lane(one.cell), lane(other.cell))).map((record) => lane(record.cell)))];
     const log = !ranking && spans(found.map((record) => record.cell[chosen.x])), where = ranking ? null : places(found, lanes, log);
     const looks = names.map((name) => (chosen.colour === "series" ? site.looks[name] : null));
     const colour = { field: "colour", type: "nominal", title: null, legend: { symbolOpacity: 1, symbolStrokeWidth: 0 }, scale: { domain: names, range: names.map((_, n) => chart.tone(looks[n]?.colour || COLOURS[n % COLOURS.length])) } };
@@ -182,7 +182,7 @@
       select("Panels", [["", "one"], ...dimensions], chosen.facet, set("facet")),
       ...(chosen.facet ? [el("label", { class: "check" }, el("input", { type: "checkbox", checked: chosen.own, onchange: (event) => set("own")(event.target.checked) }), "each panel has its own axis")] : []),
       ...Object.entries(DIMENSIONS).filter(([key]) => key !== "campaign").map(([key, of]) => {
-        const values = [...new Set(all.map((cell) => cell[key]))].sort((a, b) => (of.number ? a - b : String(a).localeCompare(String(b), "en", { numeric: true })));
+        const values = [...new Set(all.map((cell) => cell[key]))].sort((a, b) => (of.number ? a - b : inOrder(String(a), String(b))));
         return values.length > 1 ? checks(of.label, key, values, chosen.filters[key], (only) => { chosen.filters[key] = only; show(); }) : null;
       }).filter(Boolean),
       el("button", { type: "button", onclick: () => { location.hash = ""; location.reload(); } }, "Begin anew"),
