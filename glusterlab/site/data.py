@@ -32,6 +32,7 @@ from glusterlab.analysis.claims.telemetry import telemetry_verdicts
 from glusterlab.analysis.compare.conditions import Conditions, differences
 from glusterlab.analysis.saturation import verdict
 from glusterlab.analysis.saturation.drilldown import drill_down
+from glusterlab.analysis.saturation.summary import binding_by_cell
 from glusterlab.analysis.saturation.thresholds import USUAL
 from glusterlab.analysis.select import DIRECTIONS, VIEWS, split_values, summarise, valid_samples, with_series
 from glusterlab.figures.chapters import Chapter, Figure, NotMeasured, chapters, collect, label_in_words
@@ -68,6 +69,9 @@ CELL = [
 ]
 """Columns of a page's cells; ``priced`` is the server of the price list, empty without one."""
 
+BINDS = ["binds", "agree"]
+"""What binds a cell, and how many of its samples say so: the last columns of a page's cells."""
+
 _FROM = {"id": "cell_id", "size": "file_size_bytes", "nominal_size": "nominal_file_size_bytes"}
 _FROM |= {"record_size": "record_size_bytes", "release": "gluster_version"}
 
@@ -78,8 +82,10 @@ SUMMARY = [
 """Columns of a quantity; ``cell`` is the number of its row among the cells, numbers are in the SI unit."""
 
 _MEASURED = ("class", "verdict", "why", "measured", "level", "repeats", "evidence", "over_the_whole_time")
-_RATIOS = ("ratio", "ratio_low", "ratio_high", "ratio_whole", "ratio_whole_low", "ratio_whole_high")
-_RATIOS += ("ratio_published", "band_low", "band_high")
+_RATIOS = [
+    *("ratio", "ratio_low", "ratio_high", "ratio_whole", "ratio_whole_low", "ratio_whole_high"),
+    *("ratio_published", "band_low", "band_high"),
+]
 
 MOST_FINDINGS = 5
 _DECIDED = ("contradicted", "reproduced", "compatible", "depends on counting")
@@ -165,10 +171,11 @@ class Report:
             found[quantity] = table
         return found
 
-    def cells_data(self) -> dict[str, Any]:
-        """The data ``cells/<campaign>``."""
+    def cells_data(self, binds: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """The data ``cells/<campaign>``; `binds` is what `each_cell` says of that, by the cell's id."""
         tables = {quantity: _columns(table) for quantity, table in self.summaries().items()}
-        return {**_columns(self.cells), "quantities": tables}
+        found = pd.DataFrame([binds[cell] for cell in self.cells["id"]], columns=BINDS)
+        return {**_columns(self.cells.assign(**found)), "quantities": tables}
 
     @cached_property
     def card(self) -> pd.DataFrame:
@@ -353,12 +360,14 @@ class Report:
             rows = every[every["cell_id"] == cell]
             telemetry = section.telemetry_of(rows)
             verdicts = verdict.judge(telemetry, rows, capacity, USUAL).verdicts
+            binding = binding_by_cell(verdicts, rows)[BINDS].to_dict("records")
             facts = self.samples[self.samples["cell_id"] == cell].set_index("sample")
             yield (
                 cell,
                 {
                     "samples": [self._sample(sample, facts) for sample in stored[cell] if sample.sample in facts.index],
                     "series": drill_down(telemetry, rows, capacity, verdicts),
+                    "binds": binding[0] if binding else {},
                     "used_by": used[cell],
                     "claims": claims[cell],
                 },
@@ -459,6 +468,8 @@ def pairs(rates: Mapping[str, Mapping[str, Any]], conditions: Mapping[str, Mappi
                     rows.append([cell, quantity, ratio.centre, ratio.low, ratio.high, ratio.n])
         if rows:
             columns = ["cell", "quantity", "ratio", "low", "high", "n"]
-            found.append({"one": one, "other": other, "columns": columns, "rows": sorted(rows)})
-            found[-1]["differences"] = _columns(differences([under[one], under[other]]))
+            different = _columns(differences([under[one], under[other]]))
+            found.append(
+                {"one": one, "other": other, "columns": columns, "rows": sorted(rows), "differences": different}
+            )
     return found

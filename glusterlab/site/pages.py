@@ -101,13 +101,15 @@ def make(job: Job) -> tuple[tuple[str, dict[str, Any], str], Sequence[Job]]:
 
 def _write_data(report: Report, folder: Path) -> None:
     (folder / "cell").mkdir(parents=True)
-    loaded: dict[str, Any] = {"cells": report.cells_data(), "claims": report.claims_data()}
-    loaded |= {"comparisons": report.comparisons_data(), "search": report.search()}
-    for kind, data in loaded.items():
-        (folder / f"{kind}.js").write_text(script(f"{kind}/{report.name}", data), encoding="utf-8")
+    binds = {}
     for cell, data in report.each_cell():
         path = folder / "cell" / f"{cell}.js"
         path.write_text(script(f"cell/{report.name}/{cell}", data), encoding="utf-8")
+        binds[cell] = data["binds"]
+    loaded: dict[str, Any] = {"cells": report.cells_data(binds), "claims": report.claims_data()}
+    loaded |= {"comparisons": report.comparisons_data(), "search": report.search()}
+    for kind, data in loaded.items():
+        (folder / f"{kind}.js").write_text(script(f"{kind}/{report.name}", data), encoding="utf-8")
 
 
 def _write_files(report: Report, folder: Path) -> None:

@@ -358,6 +358,36 @@ def test_charts_are_walked_by_keys_and_tables_are_sorted(browser: Browser) -> No
     assert browser.find("#numbers th")[8].get_attribute("aria-sort") == "ascending"
 
 
+def test_home_leads_to_answers(browser: Browser) -> None:
+    answers = {
+        "Which layout yields the most for its price?": "return document.querySelector('#numbers th:nth-child(9)')",
+        "What binds which cells?": "return document.querySelector('#numbers tbody td:nth-child(12)')",
+        "Is one campaign slower than another?": "return document.querySelector('#note')",
+        "Which statements do measurements contradict, and why?": "return document.querySelector('#note')",
+    }
+    texts = []
+    for question, answer in answers.items():
+        browser.open("index.html")
+        next(link for link in browser.find("main a") if link.text == question).click()
+        browser.until(DRAWN)
+        texts.append(browser.run(f"{answer}.textContent"))
+    price, binds, slower, contradicted = texts
+    assert "per 1,000 USD" in price
+    assert "disks" in binds
+    assert slower.startswith(f"Of {len(CELLS)} cells slower in second-light, with the whole bar below 1: 0; faster: 0.")
+    assert re.match(r"\d+ of \d+ claims", contradicted)
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind"), [("writes 4 GB 12x", "cell"), ("slower 10.3", "comparison"), ("zzz 12x", "These have some")]
+)
+def test_search_takes_other_words_for_the_same(browser: Browser, asked: str, kind: str) -> None:
+    browser.open("methods.html")
+    browser.find("#search")[0].send_keys(asked)
+    browser.until("return document.querySelectorAll('#found a').length")
+    assert kind in browser.find("#found")[0].text
+
+
 def test_search_finds_claims_figures_and_cells(browser: Browser) -> None:
     browser.open("methods.html")
     browser.find("#search")[0].send_keys("write 4 gib disperse")

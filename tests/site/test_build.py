@@ -63,6 +63,9 @@ def test_a_cell_has_its_samples_files_series_figures_and_claims(project: Path) -
     (use,) = (use for use in found["used_by"] if use["csv"] == f"{FIGURE}.csv")
     assert (use["section"], use["figure"]) == ("10-large-files", FIGURE)
     assert use["title"].startswith("Figure 5: ")
+    row = next(row for row in records(data(project, "first-light/cells.js")) if row["id"] == cell)
+    assert (row["binds"], row["agree"]) == (found["binds"]["binds"], found["binds"]["agree"])
+    assert sum(row["binds"] in str(series["verdict"]) for series in found["series"]["samples"]) >= row["agree"]
     comparisons = data(project, "first-light/comparisons.js")
     assert found["claims"]
     for claim in found["claims"]:

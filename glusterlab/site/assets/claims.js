@@ -28,6 +28,7 @@
     const box = el("details", { class: "claim", id: of.id, open: chosen.claim === of.id },
       el("summary", {}, el("span", {}, verdict(of.verdict), ` ${told.paraphrase}`, el("br"), el("span", { class: "soft" }, `The study: ${told.published || told.words}${of.measured ? `. Measured: ${estimate(of.measured, told.unit)}` : ""}`
         + (ratio && told.unit ? `; of the study's ${estimate({ value: of.ratio, low: of.ratio_low ?? null, high: of.ratio_high ?? null })}` : "")
+        + (["reproduced", "compatible", "depends on counting"].includes(of.verdict) || !of.why ? "" : `. ${of.why[0].toUpperCase()}${of.why.slice(1).split("; ")[0]}`)
         + (of.verdict === "depends on counting" ? `; over the whole time ${estimate(whole.measured, told.unit)}` : ""))),
       ratio ? interval(of) : null));
     const fill = async () => {
@@ -64,7 +65,9 @@
     const totals = rows(campaign.totals), columns = campaign.totals.columns;
     document.getElementById("totals").replaceChildren(el("details", {}, el("summary", {}, "Claims and independent ratios by class"),
       table(columns.map((name, n) => ({ name, right: n > 1, value: (row) => row[name] })), totals, "Claims by class and verdict")));
-    document.getElementById("note").textContent = `${only.length} of ${all.length} claims`;
+    const note = document.getElementById("note"), without = all.filter((each) => (!chosen.chapter || each.stated.chapter === chosen.chapter) && each.verdict === "not measured").length;
+    note.textContent = `${only.length} of ${all.length} claims${chosen.verdict === MEASURED && without ? `; ${without} others are not measured ` : ""}`;
+    if (chosen.verdict === MEASURED && without) note.append(el("button", { type: "button", onclick: () => set("verdict")("all") }, "Show them, too"));
     place.replaceChildren(...only.map(claim));
     document.documentElement.dataset.drawn = String(only.length);
     if (chosen.claim) document.getElementById(chosen.claim)?.scrollIntoView({ block: "center" });

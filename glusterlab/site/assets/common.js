@@ -47,12 +47,15 @@ const glusterlab = (() => {
     return made;
   }
 
+  // made once: a page writes a thousand numbers before it is seen
+  const FORMAT = new Intl.NumberFormat("en", { maximumFractionDigits: 6 }), inOrder = new Intl.Collator("en", { numeric: true }).compare;
+
   function number(value) {
     if (value === null || value === undefined) return "";
     if (value === 0) return "0";
     const size = Math.abs(value);
     if (size >= 1e6 || size < 1e-3) return value.toExponential(2);
-    return Number(value.toPrecision(size >= 1000 ? 4 : 3)).toLocaleString("en", { maximumFractionDigits: 6 });
+    return FORMAT.format(Number(value.toPrecision(size >= 1000 ? 4 : 3)));
   }
 
   function bytes(value) {
@@ -89,7 +92,7 @@ const glusterlab = (() => {
         const [a, b] = [column.value(one), column.value(other)];
         const [none, other_] = [a, b].map((each) => each === null || each === undefined || each === "");
         if (none || other_) return none - other_;  // at the end, whichever way
-        const by = typeof a === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
+        const by = typeof a === "number" ? a - b : inOrder(String(a), String(b));
         return by * order.sign;
       }));
     }
@@ -149,5 +152,5 @@ const glusterlab = (() => {
   const size = (row) => bytes(row.nominal_size);
   const cellTitle = (row) => `${row.operation} ${size(row)}, ${row.series}, ${row.workers} worker${row.workers === 1 ? "" : "s"}`;
 
-  return { put, load, rows, el, svg, number, bytes, table, state, address, select, verdict, interval, cellTitle, ROOT };
+  return { put, load, rows, el, svg, number, bytes, inOrder, table, state, address, select, verdict, interval, cellTitle, ROOT };
 })();

@@ -6,7 +6,9 @@
   const form = document.getElementById("choice"), place = document.getElementById("chart");
   if (!pairs.length) { place.append(el("p", { class: "note" }, "No two campaigns of this report have a cell in common.")); return; }
   const words = state.read();
-  let at = Math.max(0, pairs.findIndex((pair) => pair.one === words.get("one") && pair.other === words.get("other")));
+  const release = (name) => site.campaigns.find((each) => each.name === name).release;
+  const asked = pairs.findIndex((pair) => pair.one === words.get("one") && pair.other === words.get("other"));
+  let at = Math.max(0, asked < 0 ? pairs.findIndex((pair) => release(pair.one) !== release(pair.other)) : asked);
 
   // what was recorded of hosts, tools and configuration, as `glusterlab compare` has it; names and digests differ anyway
   function facts(pair) {
@@ -26,13 +28,14 @@
     form.replaceChildren(select("Campaigns", pairs.map((each, n) => [String(n), `${each.other} over ${each.one} (${each.rows.length})`]), String(at), (value) => { at = Number(value); show(); }));
     document.getElementById("what").textContent = `${pair.other} over ${pair.one}: ratios of the same cells`;
     const slower = found.filter((row) => row.high !== null && row.high < 1).length, faster = found.filter((row) => row.low !== null && row.low > 1).length;
-    document.getElementById("note").textContent = `Of ${found.length} cells ${slower} are slower in ${pair.other} (the whole bar below 1), ${faster} faster. ` + "A bar that does not cross 1 differs by more than samples scatter; of twenty cells that are the same one does so by chance.";
-    const values = found.map((row, n) => ({ ...row, at: n, label: `${cellTitle(row.cell)}${row.unit.rate ? "" : `, ${row.unit.label}`}`, cell: undefined, unit: undefined, values: undefined }));
-    const y = { field: "label", type: "nominal", title: null, sort: values.map((row) => row.label), axis: { labelLimit: place.clientWidth < 600 ? 130 : 360 } };
+    document.getElementById("note").textContent = `Of ${found.length} cells slower in ${pair.other}, with the whole bar below 1: ${slower}; faster: ${faster}. ` + "A bar that does not cross 1 differs by more than samples scatter; of twenty cells that are the same one does so by chance.";
+    const slim = place.clientWidth < 600;
+    const values = found.map((row, n) => ({ ...row, at: n, label: slim ? cellTitle(row.cell).replace(/^([^,]+), (.*), ([^,]+)$/, "$1\n$2\n$3") : cellTitle(row.cell), cell: undefined, unit: undefined, values: undefined }));
+    const y = { field: "label", type: "nominal", title: null, sort: values.map((row) => row.label), axis: { labelLimit: slim ? 140 : 360, labelOffset: slim ? -14 : 0, labelExpr: "split(datum.label, '\\n')" } };
     const ends = found.flatMap((row) => [row.low ?? row.ratio, row.high ?? row.ratio]);
     const domain = [Math.max(0.1, Math.min(0.8, ...ends)), Math.min(10, Math.max(1.25, ...ends))];
     const x = (field) => ({ field, type: "quantitative", title: `${pair.other} / ${pair.one}`, scale: { type: "log", domain, clamp: true, nice: false } });
-    const spec = { data: { values }, width: Math.max(place.clientWidth - (place.clientWidth < 600 ? 180 : 420), 120), height: { step: 20 }, layer: [
+    const spec = { data: { values }, width: Math.max(place.clientWidth - (slim ? 190 : 420), 120), height: { step: slim ? 46 : 20 }, layer: [
       { data: { values: [{ one: 1 }] }, mark: { type: "rule", stroke: "var(--soft)" }, encoding: { x: { field: "one", type: "quantitative" } } },
       { transform: [{ filter: { field: "low", valid: true } }], mark: { type: "rule", strokeWidth: 2 }, encoding: { y, x: x("low"), x2: { field: "high" } } },
       { mark: { type: "point", filled: true, opacity: 1, cursor: "pointer" }, encoding: { y, x: x("ratio"), color: { value: "var(--link)" }, size: { condition: { test: "datum.at === picked", value: 220 }, value: 70 } } },

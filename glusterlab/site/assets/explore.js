@@ -1,12 +1,12 @@
 "use strict";
 // Any quantity of any campaigns against anything that tells their cells apart. What is shown stands in the address.
 (async () => {
-  const { load, rows, el, number, bytes, table, state, address, select, chart, cellTitle } = glusterlab;
+  const { load, rows, el, number, bytes, inOrder, table, state, address, select, chart, cellTitle } = glusterlab;
   const site = await load("site");
   const form = document.getElementById("choice"), place = document.getElementById("chart");
   const DIMENSIONS = {
     workers: { label: "Workers", number: true }, nominal_size: { label: "File size", number: true, text: bytes }, series: { label: "Layout" },
-    operation: { label: "Operation" }, access: { label: "Access" }, release: { label: "Release" }, campaign: { label: "Campaign" }, study: { label: "Study" }, tool: { label: "Tool" },
+    operation: { label: "Operation" }, access: { label: "Access" }, release: { label: "Release" }, campaign: { label: "Campaign" }, study: { label: "Study" }, tool: { label: "Tool" }, binds: { label: "What binds" },
   };
   const PER = { "": "the whole pool", disks: "per disk", servers: "per server", price: "per 1,000 of its price" };
   const SHAPES = { s: "square", o: "circle", D: "diamond", h: "circle", "^": "triangle-up", v: "triangle-down", p: "circle", P: "cross" };
@@ -25,7 +25,7 @@
   if (!chosen.campaign.length) chosen.campaign = [largest.name];
   for (const key of Object.keys(DIMENSIONS)) chosen.filters[key] = list(`only-${key}`);
   for (const group of GROUPS) chosen.factors[group] = Number(words.get(`price-${group}`) ?? 1);
-  const began = words.size <= 1;
+  const began = words.size <= 1 || words.get("begin") === "yes";
 
   async function cells() {
     const parts = await Promise.all(chosen.campaign.map(async (name) => {
@@ -83,11 +83,11 @@
   function wordsOf(record, quantity) {
     const interval = record.low === null ? "no interval" : `${number(record.low)} to ${number(record.high)}`;
     const value = record.groups ? `two groups, ${record.groups.map(number).join(" and ")}` : `${number(record.value)} (${interval})`;
-    return `${cellTitle(record.cell)}\n${value} ${unit(quantity)}, n = ${record.of.n}\n${record.cell.campaign}, GlusterFS ${record.cell.release}, ${record.cell.access}\nsamples: ${record.samples.map(number).join(", ")}`;
+    return `${cellTitle(record.cell)}\n${value} ${unit(quantity)}, n = ${record.of.n}\n${record.cell.campaign}, GlusterFS ${record.cell.release}, ${record.cell.access}${record.cell.binds ? `\nbinds: ${record.cell.binds} (${record.cell.agree} of ${record.of.n} samples)` : ""}\nsamples: ${record.samples.map(number).join(", ")}`;
   }
 
   // cells that differ in more than the place along the axis: each has a line of its own, and a lane beside the others
-  const lane = (cell) => Object.keys(DIMENSIONS).filter((key) => key !== chosen.x && key !== chosen.facet).map((key) => cell[key]).join("|");
+  const lane = (cell) => Object.keys(DIMENSIONS).filter((key) => ![chosen.x, chosen.facet, "binds"].includes(key)).map((key) => cell[key]).join("|");
 
   // where a mark stands: lanes share the middle of the least gap between two places
   function places(found, lanes, log) {
@@ -103,15 +103,15 @@
     const ranking = !DIMENSIONS[chosen.x].number;
     const value = { field: "value", type: "quantitative", title: `${quantity.label}, ${unit(quantity)}`, scale: { zero: true, nice: true } };
     const ordered = [...found].sort((one, other) => (other.value ?? other.groups?.[1]) - (one.value ?? one.groups?.[1]));
-    const order = (a, b) => a.localeCompare(b, "en", { numeric: true }), name = (record) => text(chosen.colour, record.cell[chosen.colour]);
-    const names = [...new Set(found.map(name))].sort(order);
-    const lanes = [...new Set([...found].sort((one, other) => order(name(one), name(other)) || order(lane(one.cell), lane(other.cell))).map((record) => lane(record.cell)))];
+    const name = (record) => text(chosen.colour, record.cell[chosen.colour]);
+    const names = [...new Set(found.map(name))].sort(inOrder);
+    const lanes = [...new Set([...found].sort((one, other) => inOrder(name(one), name(other)) || inOrder(lane(one.cell), lane(other.cell))).map((record) => lane(record.cell)))];
     const log = !ranking && spans(found.map((record) => record.cell[chosen.x])), where = ranking ? null : places(found, lanes, log);
     const looks = names.map((name) => (chosen.colour === "series" ? site.looks[name] : null));
     const colour = { field: "colour", type: "nominal", title: null, legend: { symbolOpacity: 1, symbolStrokeWidth: 0 }, scale: { domain: names, range: names.map((_, n) => chart.tone(looks[n]?.colour || COLOURS[n % COLOURS.length])) } };
     const shape = { field: "colour", type: "nominal", title: null, scale: { domain: names, range: names.map((_, n) => SHAPES[looks[n]?.marker] || ["circle", "square", "diamond", "triangle-up"][n % 4]) } };
     const at = ranking
-      ? { field: "x", type: "nominal", title: null, sort: [...new Set(ordered.map((record) => text(chosen.x, record.cell[chosen.x])))], axis: { labelLimit: place.clientWidth < 600 ? 100 : 200 } }
+      ? { field: "x", type: "nominal", title: null, sort: [...new Set(ordered.map((record) => text(chosen.x, record.cell[chosen.x])))], axis: place.clientWidth < 600 ? { labelLimit: 118, labelOffset: -7, labelExpr: "split(datum.label, ', ')" } : { labelLimit: 200 } }
       : { field: "x", type: "quantitative", title: DIMENSIONS[chosen.x].label, scale: { type: log ? "log" : "linear", nice: false, padding: 16 }, axis: { values: [...new Set(found.map((record) => record.cell[chosen.x]))], ...(chosen.x === "nominal_size" ? { labelExpr: sizeLabels(found) } : { format: "d" }) } };
     const [across, along] = ranking ? ["y", "x"] : ["x", "y"];
     const values = found.flatMap((record, n) => {
@@ -129,7 +129,7 @@
     if (!ranking) layers.unshift({ transform: only("mean"), mark: { type: "line", strokeWidth: 1.2, opacity: .6 }, encoding: { ...spot, [along]: value, color: colour, detail: { field: "lane" } } });
     const facets = chosen.facet ? new Set(values.map((each) => each.facet)).size : 1;
     const room = Math.max(place.clientWidth - 30, 260), columns = room / facets < 300 ? 1 : Math.min(facets, 3);
-    const axis = (ranking ? Math.min(room / 3, 220) : 56) * (chosen.own && !ranking ? columns : 1);
+    const axis = (ranking ? (place.clientWidth < 600 ? 150 : 220) : 56) * (chosen.own && !ranking ? columns : 1);
     const inner = { width: Math.max(Math.floor((room - axis) / columns) - (columns > 1 ? 20 : 0), 150), height: ranking ? { step: Math.max(26, 7 * lanes.length), for: "position" } : 300, layer: layers };
     const facet = { facet: { field: "facet", type: "nominal", title: null, sort: ["write", "create", "read"] }, columns, spec: inner, resolve: { scale: { [along]: chosen.own ? "independent" : "shared" } } };
     return { data: { values }, ...(chosen.facet ? facet : inner) };
@@ -182,7 +182,7 @@
       select("Panels", [["", "one"], ...dimensions], chosen.facet, set("facet")),
       ...(chosen.facet ? [el("label", { class: "check" }, el("input", { type: "checkbox", checked: chosen.own, onchange: (event) => set("own")(event.target.checked) }), "each panel has its own axis")] : []),
       ...Object.entries(DIMENSIONS).filter(([key]) => key !== "campaign").map(([key, of]) => {
-        const values = [...new Set(all.map((cell) => cell[key]))].sort((a, b) => (of.number ? a - b : String(a).localeCompare(String(b), "en", { numeric: true })));
+        const values = [...new Set(all.map((cell) => cell[key]))].sort((a, b) => (of.number ? a - b : inOrder(String(a), String(b))));
         return values.length > 1 ? checks(of.label, key, values, chosen.filters[key], (only) => { chosen.filters[key] = only; show(); }) : null;
       }).filter(Boolean),
       el("button", { type: "button", onclick: () => { location.hash = ""; location.reload(); } }, "Begin anew"),
@@ -226,6 +226,7 @@
       { name: "Workers", value: (of) => of.cell.workers, right: true }, { name: "n", value: (of) => of.of.n, right: true },
       { name: unit(quantity), value: (of) => of.value, right: true, text: (of) => (of.groups ? `two groups: ${of.groups.map(number).join(", ")}` : number(of.value)) },
       { name: "low", value: (of) => of.low, right: true }, { name: "high", value: (of) => of.high, right: true },
+      { name: "What binds", value: (of) => of.cell.binds },
     ];
     document.getElementById("numbers").replaceChildren(el("details", {}, el("summary", {}, `Numbers: ${found.length} rows`), table(columns, found, "The numbers of the chart")),
       el("p", {}, el("a", { href: saved(columns, found), download: "glusterlab.csv" }, "These numbers as CSV")));

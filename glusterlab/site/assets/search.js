@@ -14,8 +14,15 @@
       const site = await load("site");
       const lists = await Promise.all(site.campaigns.map(async (campaign) =>
         (await load(`search/${campaign.name}`)).map((entry) => ({ ...entry, campaign: campaign.title }))));
-      const made = new MiniSearch({ fields: ["t", "x", "k", "campaign"], storeFields: ["t", "k", "u", "campaign"], searchOptions: { boost: { t: 3 }, prefix: true, combineWith: "AND" } });
-      made.addAll(lists.flat().map((entry, id) => ({ id, ...entry })));
+      const more = site.campaigns.map((campaign) => ({ t: `${campaign.title}: all its numbers`, k: "campaign", u: `explore.html#campaign=${encodeURIComponent(campaign.name)}`, x: `${campaign.name} ${campaign.release} ${campaign.study}`, campaign: campaign.title }));
+      for (const { one, other } of await load("pairs")) {
+        const [x, y] = [one, other].map((name) => site.campaigns.find((each) => each.name === name));
+        more.push({ t: `${other} over ${one}: which cells are slower, which faster`, k: "comparison", u: `compare.html#one=${encodeURIComponent(one)}&other=${encodeURIComponent(other)}`, x: `${x.release} ${y.release} compare`, campaign: y.title });
+      }
+      // 32 KB finds 32 KiB, creates finds create, and 10.3 is one word
+      const processTerm = (term) => term.toLowerCase().replace(/^([kmgt])ib$/, "$1b").replace(/(?<=\w{3})s$/, "");
+      const made = new MiniSearch({ tokenize: (text) => text.split(/[^\p{L}\p{N}.+]+|\.(?!\d)/u).filter(Boolean), processTerm, fields: ["t", "x", "k", "campaign"], storeFields: ["t", "k", "u", "campaign"], searchOptions: { boost: { t: 3 }, prefix: true, combineWith: "AND" } });
+      made.addAll([...more, ...lists.flat()].map((entry, id) => ({ id, ...entry })));
       return made;
     });
   }
@@ -24,9 +31,9 @@
     const text = input.value.trim();
     if (!text) { place.hidden = true; return; }
     await prepare();
-    const hits = (await index).search(text).slice(0, 20);
-    place.replaceChildren(...hits.map((hit) => el("a", { href: ROOT + hit.u }, hit.t, " ", el("small", {}, `${hit.k}, ${hit.campaign}`))),
-      ...(hits.length ? [] : [el("p", {}, "Nothing has all of these words.")]));
+    const all = (await index).search(text), hits = (all.length ? all : (await index).search(text, { combineWith: "OR" })).slice(0, 20);
+    place.replaceChildren(...(all.length || !hits.length ? [] : [el("p", {}, "Nothing has all of these words. These have some:")]), ...hits.map((hit) => el("a", { href: ROOT + hit.u }, hit.t, " ", el("small", {}, `${hit.k}, ${hit.campaign}`))),
+      ...(hits.length ? [] : [el("p", {}, "Nothing has any of these words.")]));
     place.hidden = false;
   }
 
