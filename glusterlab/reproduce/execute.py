@@ -13,7 +13,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -33,9 +32,6 @@ UNUSED = ("isoduration", "rfc3987_syntax")
 """What nbformat imports of no use here: no notebook has durations or addresses; papermill's pyarrow is for Hadoop."""
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
-_SCRIPTS = re.compile(r"<script\b.*?</script>", re.DOTALL | re.IGNORECASE)
-
-_RENDERING = threading.Lock()
 Process = subprocess.Popen[bytes]
 
 
@@ -78,7 +74,7 @@ def execute(
     it at once.
     """
     if executed is not None:
-        return Result(), _pages(name, files[f"notebooks/{name}.ipynb"], executed)
+        return Result(), {f"notebooks/{name}.ipynb": retold(files[f"notebooks/{name}.ipynb"], executed)}
     try:
         with tempfile.TemporaryDirectory(prefix="glusterlab-reproduce-", ignore_cleanup_errors=True) as folder:
             root = Path(folder)
@@ -97,7 +93,7 @@ def execute(
                 for path in sorted(figures.rglob("*"))
                 if path.is_file() and path.relative_to(figures).parts[0] != "tables"
             }
-            return result, outputs | _pages(name, (target / f"{name}.ipynb").read_bytes())
+            return result, outputs | {f"notebooks/{name}.ipynb": (target / f"{name}.ipynb").read_bytes()}
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         hint = "; TMPDIR names another place for what is temporary" if error.errno in _NO_ROOM else ""
@@ -256,25 +252,13 @@ def with_outputs_of(source: NotebookNode, executed: NotebookNode) -> NotebookNod
     return executed
 
 
-def _pages(name: str, source: bytes, executed: bytes | None = None) -> dict[str, bytes]:
-    """A notebook and its page by their paths below the figures folder; with the outputs of an `executed` one."""
-    with _RENDERING:
-        with without(*UNUSED):
-            import nbformat
+def retold(source: bytes, executed: bytes) -> bytes:
+    """A notebook with other text and the outputs of the executed one."""
+    with without(*UNUSED):
+        import nbformat
 
-        if executed is not None:
-            new, old = (nbformat.reads(each.decode(), as_version=4) for each in (source, executed))
-            source = f"{nbformat.writes(with_outputs_of(new, old))}\n".encode()
-        page = render(nbformat.reads(source.decode(), as_version=4), name)
-    return {f"notebooks/{name}.ipynb": source, f"notebooks/{name}.html": page.encode()}
-
-
-def render(notebook: NotebookNode, title: str) -> str:
-    """A notebook as one HTML page that loads nothing from elsewhere and runs no script."""
-    from nbconvert import HTMLExporter
-
-    body, _ = HTMLExporter(embed_images=True).from_notebook_node(notebook, resources={"metadata": {"name": title}})
-    return _SCRIPTS.sub("", body)
+    new, old = (nbformat.reads(each.decode(), as_version=4) for each in (source, executed))
+    return f"{nbformat.writes(with_outputs_of(new, old))}\n".encode()
 
 
 if __name__ == "__main__":

@@ -291,8 +291,7 @@ def _remove_abandoned(campaign: Campaign, *, keep_figures: bool) -> bool:
     missing, abandoned = _abandoned(campaign)
     for name in missing:
         del campaign.state.notebooks[name]
-        for suffix in (".ipynb", ".html"):
-            (campaign.figures / "notebooks" / f"{name}{suffix}").unlink(missing_ok=True)
+        (campaign.figures / "notebooks" / f"{name}.ipynb").unlink(missing_ok=True)
     if keep_figures:
         return bool(missing)
     for path in abandoned:

@@ -139,7 +139,6 @@ def no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Notebooks run by `exec` in this process: enough where the question is what runs."""
 
     monkeypatch.setattr(execute, "process", run_in_this_process)
-    monkeypatch.setattr(execute, "render", lambda *_: "executed")
 
 
 BOTH = ("demo/10-first", "demo/20-second")
@@ -170,7 +169,7 @@ class TestWhatRuns:
             ("fig10-tiny.svg edited", BOTH[:1]),
             ("fig10-tiny.svg deleted", BOTH[:1]),
             ("fig10-tiny.json edited", BOTH[:1]),
-            ("notebooks/10-first.html edited", BOTH[:1]),
+            ("notebooks/10-first.ipynb edited", BOTH[:1]),
             ("text", BOTH[:1]),
             ("raw", BOTH),
             (".reproduce.json edited", BOTH),
@@ -334,7 +333,7 @@ class TestWhatRuns:
         (project.root / "notebooks" / "20-second.ipynb").unlink()
         assert project.run().unchanged == BOTH[:1]
         assert sorted(path.name for path in project.figures.glob("fig*")) == ["fig10-tiny.csv", "fig10-tiny.svg"]
-        assert sorted(path.stem for path in (project.figures / "notebooks").iterdir()) == ["10-first"] * 2
+        assert sorted(path.stem for path in (project.figures / "notebooks").iterdir()) == ["10-first"]
         assert "20-second" not in (project.figures / ".reproduce.json").read_text()
 
     def test_figures_stay_when_anything_failed(self, project: Project) -> None:
@@ -344,7 +343,7 @@ class TestWhatRuns:
         assert project.run().exit_code == 1
         assert (project.figures / "fig10-tiny.svg").exists()
         assert (project.figures / "fig20-tiny.svg").exists()
-        assert not (project.figures / "notebooks" / "20-second.html").exists()
+        assert not (project.figures / "notebooks" / "20-second.ipynb").exists()
 
     def test_figures_of_an_earlier_run_are_noted(self, project: Project) -> None:
         project.run()
@@ -599,7 +598,7 @@ class TestWhatGoesWrong:
         self, project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def full(made: Mapping[str, bytes], figures: Path) -> dict[str, str]:
-            if "notebooks/10-first.html" in made:
+            if "notebooks/10-first.ipynb" in made:
                 raise RawStoreError("fig10: cannot be written: No space left on device")
             return put(made, figures)
 
@@ -709,7 +708,7 @@ class TestKernel:
         monkeypatch.setenv("MPLBACKEND", "TkAgg")
         assert project.run(notebooks=["10"]).ran == BOTH[:1]
 
-    def test_executed_notebook_its_page_and_retelling(self, project: Project) -> None:
+    def test_executed_notebook_and_retelling(self, project: Project) -> None:
         code = DRAW.format(number=10) + "import sys; print(sys.executable, campaign, figures, Path(campaign).exists())"
         project.write("10-first", code=code)
         project.run(notebooks=["10"])
@@ -722,9 +721,6 @@ class TestKernel:
         told = nbformat.read(executed, as_version=4)
         assert told.cells[0].source == "# Another question"
         assert told.cells[-1].outputs[0]["text"] == output
-        page = executed.with_suffix(".html").read_text()
-        assert "Another question" in page
-        assert "<script" not in page
 
 
 @pytest.mark.usefixtures("no_kernel")
