@@ -85,10 +85,10 @@ def contrast(colour: Any) -> float:
 
 def ink(colour: Any) -> Any:
     """A colour for words on white: as it is, or darker, so that its contrast is at least 4.5."""
-    rgb = to_rgb(colour)
-    while contrast(rgb) < LEGIBLE:
-        rgb = tuple(0.95 * part for part in rgb)
-    return rgb if rgb != to_rgb(colour) else colour
+    share = 1.0
+    while contrast(tuple(share * part for part in to_rgb(colour))) < LEGIBLE:
+        share *= 0.95
+    return colour if share == 1 else tuple(share * part for part in to_rgb(colour))
 
 
 def row_style(row: Mapping[Any, Any] | pd.Series) -> LayoutStyle:
