@@ -66,11 +66,11 @@ def draw_per_cost(figure: Frame, table: pd.DataFrame, *, what: str, notice: str,
     figure.finding = leads(by_operation(drawn.assign(**ratios))).replace(" leads ", " does most for the money ")
     figure.subtitle = [
         f"Ratio to {drawn['reference'].iloc[0]}. Line: {intervals}; a price is exact and adds none.",
+        notice,
         f"Beside a point: ratio = {what} / cost of pools {pools}, both relative; and the number of workers.",
         f"At {counts_words(map(worker_counts, drawn['measured_workers']))}.",
         *([f"No ratio, {TWO_GROUPS}: {'; '.join(apart)}."] if apart else []),
         *([RISES] if drawn["still_rising"].astype(bool).any() else []),
-        notice,
     ]
     bars = [len(rows) for rows in panels]
     height = sum(bars) * 0.36 + len(bars) * 0.30 + 0.5
@@ -124,8 +124,8 @@ def draw_sensitivity(
     figure.rows, figure.key = measured, layout_key(moved)
     figure.subtitle = [
         f"Ratio to {measured['reference'].iloc[0]} at the same prices. Bars at 1: {interval_words(measured, 'of it')}.",
-        rings if len(crossings) else "None change places.",
         notice,
+        rings if len(crossings) else "None change places.",
     ]
     height = 2.45 * len(operations) + 0.2
     both = moved, crossings

@@ -123,7 +123,8 @@ class Section:
                 figure = frame.finish((footer or self.provenance.footer(rows)) + unchecked)
                 finding = frame.finding and f"{frame.finding[:1].upper()}{frame.finding[1:]}."
                 alt = " ".join(filter(None, [f"{output.titled(title, between=': ')}.", finding, caption]))
-                caption = " ".join(filter(None, [finding, caption, *frame.notes]))
+                notes = (note for note in frame.notes if note not in caption)
+                caption = " ".join(filter(None, [finding, caption, *notes]))
                 frame.saved = save(figure, self.folder, name, self._with_origin(table), self.formats, caption)
                 numbers = next((path for path in frame.saved.files if path.suffix == ".csv"), None)
                 write_caption(self.folder, name, numbers, title=title, caption=caption, alt=alt)

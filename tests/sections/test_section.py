@@ -127,7 +127,7 @@ def test_a_frame_is_drawn_on_and_saved_with_numbers_and_caption(section: Section
         axes = figure.panel()
         axes.barh(table["series"] + table["operation"], table["mean"])
         figure.finding = f"{table['series'].iloc[0]} is first"
-        figure.subtitle = ["Bar: mean.", "Of all disks.", "What a reader needs not at once."]
+        figure.subtitle = ["Bar: mean.", "Of all disks.", "What a reader needs not at once.", "Per disk."]
     assert isinstance(figure.saved, SavedFigure)
     assert [path.suffix for path in figure.saved.files] == [".svg", ".png", ".csv"]
     numbers = section.folder / "fig12-per-disk.csv"
