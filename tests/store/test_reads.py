@@ -144,7 +144,6 @@ class TestReproduce:
     @pytest.fixture(autouse=True)
     def _no_kernel(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setattr(execute, "process", run_in_this_process)
-        monkeypatch.setattr(execute, "render", lambda *_: "executed")
         # nothing but what the test changes is to make anything run
         monkeypatch.setattr(fingerprint, "LIBRARY", tmp_path / "library")
 
