@@ -15,6 +15,7 @@ PRINTED = "print.html"
 
 _LIMIT_S = 300
 _OWN = re.compile(r'\b(id="|href="#)')
+_VIEW = re.compile(r'<p><a href="\.\./\.\./explore\.html[^"]*">[^<]*</a></p>')  # which paper does not have
 _OTHER = re.compile(r'href="([\w.-]+)\.html(?:#([^"]*))?"')
 
 
@@ -28,7 +29,7 @@ def as_one(sections: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         return f'href="#{found[1]}{"-" + found[2] if found[2] else ""}"'
 
     def body(section: Mapping[str, Any]) -> str:
-        own = _OWN.sub(lambda found: f"{found[1]}{section['name']}-", section["body"])
+        own = _OWN.sub(lambda found: f"{found[1]}{section['name']}-", _VIEW.sub("", section["body"]))
         return _OTHER.sub(inside, own).replace(' loading="lazy"', "")
 
     return [{**section, "body": body(section)} for section in sections]

@@ -14,7 +14,7 @@ from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.saturation.usage import telemetry_by_cell
 from glusterlab.plots import draw_by_file_size, draw_per_disk
 from glusterlab.plots.saturation import DISKS, NETWORK, Panel, cpu_panels, draw_usage, memory_panels, panel_rows
-from glusterlab.plots.style import INK, layout_style
+from glusterlab.plots.style import INK, ink, layout_style
 from tests.plots.drawing import MB, NUMBERS, assert_says, assert_stacked, draw_by_workers, drawn, marked, words
 
 Make = Callable[..., pd.DataFrame]
@@ -139,7 +139,7 @@ def test_limits_that_differ_name_their_backing_and_a_shared_one_has_no_layouts_c
     figure = drawn(draw_usage, panel_rows(table, DISKS), DISKS, limits)
     names = limit_names(figure.axes[0])
     assert set(names) == {"limit 12.2, RAID 6", "limit 24.6, JBOD"}
-    assert names["limit 24.6, JBOD"].get_color() == layout_style("disperse", "12x(4+2)", "jbod").colour
+    assert names["limit 24.6, JBOD"].get_color() == ink(layout_style("disperse", "12x(4+2)", "jbod").colour)
     assert names["limit 12.2, RAID 6"].get_color() == layout_style("replicate", "3x2", "raid6").colour
     figure = drawn(draw_usage, panel_rows(table, NETWORK), NETWORK, limits)
     (name,) = limit_names(figure.axes[0]).values()

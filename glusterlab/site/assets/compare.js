@@ -28,7 +28,7 @@
     form.replaceChildren(select("Campaigns", pairs.map((each, n) => [String(n), `${each.other} over ${each.one} (${each.rows.length})`]), String(at), (value) => { at = Number(value); show(); }));
     document.getElementById("what").textContent = `${pair.other} over ${pair.one}: ratios of the same cells`;
     const slower = found.filter((row) => row.high !== null && row.high < 1).length, faster = found.filter((row) => row.low !== null && row.low > 1).length;
-    document.getElementById("note").textContent = `Of ${found.length} cells slower in ${pair.other}, with the whole bar below 1: ${slower}; faster: ${faster}. ` + "A bar that does not cross 1 differs by more than samples scatter; of twenty cells that are the same one does so by chance.";
+    document.getElementById("note").textContent = `Of ${found.length} cells slower in ${pair.other}, with the whole bar below 1: ${slower}; faster: ${faster}. ` + "A bar that does not cross 1 differs by more than samples scatter; of twenty cells that are the same one does so by chance. The section on releases, and glusterlab compare, pair rounds and correct for the number of cells: what is told apart here may be undecided there.";
     const slim = place.clientWidth < 600;
     const values = found.map((row, n) => ({ ...row, at: n, label: slim ? cellTitle(row.cell).replace(/^([^,]+), (.*), ([^,]+)$/, "$1\n$2\n$3") : cellTitle(row.cell), cell: undefined, unit: undefined, values: undefined }));
     const y = { field: "label", type: "nominal", title: null, sort: values.map((row) => row.label), axis: { labelLimit: slim ? 140 : 360, labelOffset: slim ? -14 : 0, labelExpr: "split(datum.label, '\\n')" } };
