@@ -6,10 +6,13 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+from glusterlab.errors import UsageError
+
 PAGE = "explore-alone.html"  # in the folder of the report
 BATCH = "GLUSTERLAB_BATCH"  # set where notebooks run in batch: they will lie beside their figures
 
 _OF_THE_PAGE = ("per", "x", "colour", "facet")
+_FILTERS = ("workers", "nominal_size", "series", "operation", "access", "release", "study", "tool", "binds")
 
 
 class Explorer:
@@ -25,6 +28,9 @@ class Explorer:
         self.height = height
         words = {"campaign": campaign, "q": quantity}
         for name, chosen in choices.items():
+            if name not in (*_OF_THE_PAGE, *_FILTERS):
+                known = ", ".join((*_OF_THE_PAGE, *_FILTERS))
+                raise UsageError(f"expected choices among {known}, found {name!r}")
             values = chosen if isinstance(chosen, list | tuple) else [chosen]
             words[name if name in _OF_THE_PAGE else f"only-{name}"] = "|".join(map(str, values))
         self.view = urlencode({name: value for name, value in words.items() if value}, quote_via=quote)

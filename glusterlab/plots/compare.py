@@ -13,9 +13,8 @@ from matplotlib.axes import Axes
 from glusterlab.analysis.compare.cells import BOUND, EQUIVALENT, FASTER, SLOWER, UNDECIDED, Rule
 from glusterlab.analysis.compare.words import SHORT, change_text, interval_text, n_text
 from glusterlab.analysis.select import split_values
-from glusterlab.analysis.words import worker_count
+from glusterlab.analysis.words import joined, worker_count
 from glusterlab.plots import marks
-from glusterlab.plots.findings import listed
 from glusterlab.plots.marks import Mark
 from glusterlab.plots.style import GREY, INK, PALE, Frame, n_words, scale_model
 from glusterlab.stats import INSUFFICIENT, TWO_GROUPS
@@ -84,7 +83,7 @@ def draw_forest(frame: Frame, table: pd.DataFrame, rule: Rule) -> None:
     if len(groups) == 1:
         counts = {verdict: int((table["verdict"] == verdict).sum()) for verdict in (SLOWER, FASTER)}
         told = [f"{count} {verdict}" for verdict, count in counts.items() if count]
-        frame.finding = f"of {len(table)} cells {listed(told) if told else 'none is slower or faster'}"
+        frame.finding = f"of {len(table)} cells {joined(told) if told else 'none is slower or faster'}"
     few = ", where n is 5 or more" if table["low"].isna().any() else ""
     paired = table["rounds"] > 0
     how = "partly within" if paired.any() else "not in interleaved rounds"

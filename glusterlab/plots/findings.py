@@ -7,13 +7,7 @@ import pandas as pd
 
 from glusterlab.analysis.efficiency import SATURATION_GAIN, saturation_points
 from glusterlab.analysis.select import operations_of
-from glusterlab.analysis.words import worker_count
-
-
-def listed(words: Iterable[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    *others, last = list(words)
-    return f"{', '.join(others)} and {last}" if others else last
+from glusterlab.analysis.words import joined, worker_count
 
 
 def leader(rows: pd.DataFrame) -> str:
@@ -40,7 +34,7 @@ def leads(parts: Iterable[tuple[str, pd.DataFrame]]) -> str:
     for place, rows in parts:
         if name := leader(rows):
             found.setdefault(name, []).append(place)
-    return "; ".join(f"{name} leads {listed(places)}" for name, places in found.items())
+    return "; ".join(f"{name} leads {joined(places)}" for name, places in found.items())
 
 
 def by_operation(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -56,7 +50,7 @@ def advantage(ratios: pd.DataFrame, words: Callable[[str, str], str]) -> str:
         apart = (low > 1 and not whole <= 1) or (high < 1 and not whole >= 1)
         if apart and not math.isnan(ratio):
             parts.append(words(f"{ratio:.2f}", str(row["operation"])))
-    return listed(parts) if parts and ratios["operation"].is_unique else ""
+    return joined(parts) if parts and ratios["operation"].is_unique else ""
 
 
 def saturates(table: pd.DataFrame) -> str:

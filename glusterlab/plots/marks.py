@@ -61,13 +61,6 @@ def sample_dots(
     axes.plot(*((values, places) if across else (places, values)), linestyle="none", **shape)
 
 
-def diamond(
-    axes: Axes, x: float, y: float, *, colour: str = INK, size: float = 7, width: float = 1.1, zorder: float = 2
-) -> None:
-    """A number that the study states: a hollow diamond."""
-    axes.plot([x], [y], "D", ms=size, mfc="white", mec=colour, mew=width, zorder=zorder)
-
-
 def as_bars(rows: pd.DataFrame) -> bool:
     """Whether means of a summary have bars: with fewer samples these themselves are the figure."""
     return bool((rows["n"] >= DOTS_BELOW).all())

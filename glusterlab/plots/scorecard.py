@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from glusterlab.plots import marks
 from glusterlab.plots.marks import Mark
-from glusterlab.plots.style import GREY, PALE, Frame
+from glusterlab.plots.style import GREY, INK, PALE, Frame
 from glusterlab.units import short_number
 
 LEAST, MOST = 0.25, 8.0  # ends of the axis at the widest: what lies beyond has an arrow, and its number beside it
@@ -41,7 +41,7 @@ def draw_claims(axes: Axes, rows: pd.DataFrame, limits: tuple[float, float]) -> 
         if low < high:
             axes.hlines(place, low, high, color=PALE, linewidth=7.5, zorder=1)
         if least <= row["ratio_published"] <= most:
-            marks.diamond(axes, row["ratio_published"], place, size=5, width=1.0)
+            axes.plot([row["ratio_published"]], [place], "D", ms=5, mfc="white", mec=INK, mew=1.0, zorder=2)
         interval = row["ratio_low"], row["ratio_high"]
         marks.ratio_in_row(axes, place, row["ratio"], interval, MARKS[str(row["verdict"])], limits)
     axes.axvline(1.0, color=GREY, linewidth=0.7, zorder=0)

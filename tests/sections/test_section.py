@@ -262,6 +262,8 @@ def test_a_view_of_the_report_stands_in_a_frame_and_its_name_says_what_it_shows(
     view = "campaign=night&q=files_per_s&per=disks&only-nominal_size=4294967296&only-series=a%7Cb%7C%3Cx%3E"
     assert f'name="{view.replace("&", "&amp;")}"' in html
     assert repr(shown) == f"figures/site/explore.html#{view}"
+    with pytest.raises(UsageError, match=r"choices among per, x, .*, found 'nominal_file_size_bytes'"):
+        section.explore(nominal_file_size_bytes=4 << 30)
     # in batch the notebook will lie beside its figures
     monkeypatch.setenv(BATCH, "1")
     assert 'src="../../site/explore-alone.html"' in section.explore()._repr_html_()

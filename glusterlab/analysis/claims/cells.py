@@ -19,7 +19,7 @@ from glusterlab.analysis.select import (
     valid_samples,
     with_series,
 )
-from glusterlab.analysis.words import worker_count
+from glusterlab.analysis.words import joined, worker_count
 from glusterlab.errors import UsageError
 from glusterlab.spec.cell import work_differences
 from glusterlab.spec.claims import QUANTITIES, SUFFIXES, UNITS, Cells, Claim, Measure, Per, Quantity
@@ -219,11 +219,11 @@ class Campaign:
             matched = at_common_workers(matched)
             if not matched:
                 lacks = "the sides have no worker count in common"
-                had = "; ".join(joined(sorted(counts)) for counts in before)
+                had = "; ".join(joined(map(int, sorted(counts))) for counts in before)
                 raise _NotThereError(f"{lacks}: {had} ({_label(terms)})", lacks)
             common = set(matched[0]["workers"])
             if any(counts != common for counts in before):
-                notes.append(f"compared at {joined(sorted(common))} workers only, which all sides have")
+                notes.append(f"compared at {joined(map(int, sorted(common)))} workers only, which all sides have")
         pairs = zip(terms, matched, strict=True)
         sides = tuple(best_side(rows, measure, unit, above=above) for (above, _), rows in pairs)
         lengths = [side.length for side in sides]
@@ -303,16 +303,6 @@ def at_common_workers(matched: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
         if common := set.intersection(*(set(rows["workers"]) for rows in kept)):
             return [rows[rows["workers"].isin(common)] for rows in kept]
     return []
-
-
-def joined(numbers: Sequence[int]) -> str:
-    """Numbers in words.
-
-    >>> joined([1, 12, 24]), joined([48])
-    ('1, 12 and 24', '48')
-    """
-    *first, last = (str(int(number)) for number in numbers)
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def length_text(length: float) -> str:
