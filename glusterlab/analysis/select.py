@@ -120,8 +120,8 @@ def select_nearest(
 ) -> pd.DataFrame:
     """Valid samples of one tool at the measured file size nearest to the one asked for, of some layouts (empty: all).
 
-    The nearest by ratio is taken of the sizes with a curve of `LEAST_COUNTS` worker counts or more, or of all where no
-    size has one. Raises `DataError` when the campaign has no layout of a name that was asked for.
+    The nearest by ratio is taken of the sizes with a curve of `LEAST_COUNTS` worker counts or more; where none has one,
+    there is that size or none. Raises `DataError` when the campaign has no layout of a name that was asked for.
     """
     known = sorted({str(name) for name in samples["layout"]})
     unknown = sorted(set(layouts) - set(known))
@@ -132,9 +132,11 @@ def select_nearest(
         rows = rows[rows["layout"].astype(str).isin(layouts)]
     curves = rows.groupby(["nominal_file_size_bytes", "series", "operation"], observed=True)["workers"].nunique()
     long = curves[curves >= LEAST_COUNTS].index.get_level_values("nominal_file_size_bytes")
-    sizes = sorted({int(size) for size in (long if len(long) else rows["nominal_file_size_bytes"].dropna())})
+    sizes = sorted({int(size) for size in long})
     if not sizes:
-        return rows
+        return with_series(
+            rows[same_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)].reset_index(drop=True)
+        )
     size = min(sizes, key=lambda size: abs(math.log(size / nominal_file_size_bytes)))
     return with_series(rows[rows["nominal_file_size_bytes"] == size].reset_index(drop=True))
 

@@ -84,13 +84,18 @@ def test_two_scales_of_one_size_are_named_by_their_scale() -> None:
 
 
 def test_nearest_of_chosen_layouts() -> None:
-    samples = build_samples({("disperse", "write", 12): [1.0], ("replicate", "write", 12): [1.0]})
+    counts = (1, 12, 48)
+    samples = build_samples({(kind, "write", n): [1.0] for kind in ("disperse", "replicate") for n in counts})
     # sizes within a tenth are one size
-    assert len(select(samples, tool="iozone", nominal_file_size_bytes=4e9)) == 2
+    assert len(select(samples, tool="iozone", nominal_file_size_bytes=4e9)) == 6
     wanted = {"tool": "iozone", "nominal_file_size_bytes": 128 * GIB}
     assert select(samples, **wanted).empty
-    assert len(select_nearest(samples, **wanted)) == 2
-    assert select_nearest(samples, **wanted, layouts=["replicate-3x2-raid6"])["type"].tolist() == ["replicate"]
+    assert len(select_nearest(samples, **wanted)) == 6
+    assert set(select_nearest(samples, **wanted, layouts=["replicate-3x2-raid6"])["type"]) == {"replicate"}
+    # fewer worker counts are no curve, so that only the size itself would do
+    few = samples[samples["workers"] < 48]
+    assert select_nearest(few, **wanted).empty
+    assert len(select_nearest(few, **(wanted | {"nominal_file_size_bytes": 4 * GIB}))) == 4
     with pytest.raises(DataError, match=r"expected layouts among disperse.*found other"):
         select_nearest(samples, **wanted, layouts=["other"])
 

@@ -272,6 +272,11 @@ def _answered(claims: Claims, evidence: Evidence) -> Iterator[tuple[Claim, Telem
         rule = claim.telemetry
         if rule is None or not {rule.curves, rule.than or rule.curves} <= set(evidence.studies):
             continue
+        chosen = [evidence.studies[name].chosen for name in (rule.curves, rule.than or rule.curves)]
+        if other := next((one for one in chosen if one.stands_in), None):
+            why = f"the campaign has {other.words}, and not {other.study.files} on {other.study.layout}"
+            yield claim, replace(_LACKING, reason=why)
+            continue
         found, (why, mute) = _RULES[rule.rule](rule, evidence), evidence.limit(rule)
         if why and rule.rule == "free":
             others = [name for name in rule.subsystems or FAMILIES if name not in mute]

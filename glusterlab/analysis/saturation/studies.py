@@ -12,12 +12,21 @@ from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.saturation.usage import telemetry_by_cell
 from glusterlab.analysis.scaling import scaling_fits
 from glusterlab.analysis.scaling_table import DRAWN, with_fit
-from glusterlab.analysis.select import layout_label, select, select_nearest, size_note, summarise
+from glusterlab.analysis.select import (
+    LEAST_COUNTS,
+    layout_label,
+    same_size,
+    select,
+    select_nearest,
+    size_note,
+    summarise,
+)
 from glusterlab.spec import studies as spec
 from glusterlab.spec.campaign import Campaign
 from glusterlab.spec.cluster import Cluster
 from glusterlab.units import format_size
 
+_NOR = f"nor of another size by {LEAST_COUNTS} worker counts or more"
 _ADJECTIVES = {"replicate": "replicated", "disperse": "dispersed", "distribute": "distributed"}
 
 
@@ -73,6 +82,14 @@ class Chosen:
         first = self.rows.iloc[0]
         return f"{format_size(int(first['nominal_file_size_bytes']))} files, {_label(first)}"
 
+    @property
+    def stands_in(self) -> bool:
+        """Whether the samples are of another layout or size than the study's, which says nothing of its statements."""
+        if self.rows.empty:
+            return False
+        size = same_size(self.rows["nominal_file_size_bytes"], self.study.nominal_file_size_bytes)
+        return _label(self.rows.iloc[0]) != self.study.layout or not bool(size.all())
+
 
 def _label(row: pd.Series) -> str:
     return layout_label(str(row["type"]), str(row["geometry"]), str(row["kind"]))
@@ -96,7 +113,14 @@ def choose_studies(
             rows = select_nearest(samples, tool=study.tool, nominal_file_size_bytes=nominal, layouts=layout)
         if rows.empty:
             where = f"the layout {layout[0]}" if layout else f"a {_ADJECTIVES.get(study.type, study.type)} volume"
-            found.append(Chosen(study, rows, "", f"The campaign has no valid {study.tool} sample on {where}."))
+            found.append(
+                Chosen(
+                    study,
+                    rows,
+                    "",
+                    f"The campaign has no valid sample of {format_size(round(nominal))} files on {where}, {_NOR}.",
+                )
+            )
             continue
         note = f"{study.called[:1].upper()}{study.called[1:]}: {study.files} on {study.layout}."
         if (label := _label(rows.iloc[0])) != study.layout:

@@ -44,7 +44,15 @@ def test_another_layout_of_the_type_and_the_nearest_size_stand_in_and_it_is_said
     assert disperse.note.endswith("Not measured here; in its place disperse 12x(4+2), JBOD.")
     assert small.rows.empty
     assert small.words == "32 KB files, replicate 6x2, RAID 6"
-    assert small.missing == "The campaign has no valid smallfile sample on a replicated volume."
+    nor = "nor of another size by 3 worker counts or more"
+    assert small.missing == f"The campaign has no valid sample of 32 KiB files on a replicated volume, {nor}."
+    assert [one.stands_in for one in (large, disperse, small)] == [True, True, False]
+    assert not any(one.stands_in for one in choose_studies(guide(), STUDIES))
+    other = guide()
+    other["nominal_file_size_bytes"] = other["nominal_file_size_bytes"].where(other["tool"] == "iozone", 4 << 20)
+    assert choose_studies(other, STUDIES)[2].stands_in
+    # one worker count is no curve of another size
+    assert choose_studies(other[other["workers"] == COUNTS[-1]], STUDIES)[2].rows.empty
 
 
 def test_a_backing_like_the_guides_goes_before_another() -> None:
@@ -71,7 +79,9 @@ def test_parameters_choose_layouts_and_sizes() -> None:
         choose_studies(samples, STUDIES, ["tape", "", ""])
     only = samples[samples["tool"] == "iozone"]
     (*_, small) = choose_studies(only, STUDIES, ["", "", "replicate-3x2-raid6"])
-    assert small.missing == "The campaign has no valid smallfile sample on the layout replicate-3x2-raid6."
+    assert small.missing.startswith(
+        "The campaign has no valid sample of 32 KiB files on the layout replicate-3x2-raid6, nor"
+    )
 
 
 def measured(chosen: Chosen, telemetry: pd.DataFrame, limits: dict[str, Limits] | None = None) -> Measured:
