@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
+from glusterlab.analysis.counting import AGREE as WITHIN
 from glusterlab.analysis.select import split_values
 from glusterlab.analysis.testbed import BUSY, pooled_pairs
 from glusterlab.analysis.words import percent
@@ -104,3 +105,31 @@ def draw_machine_cpu(figure: Frame, table: pd.DataFrame, *, threshold: float = B
     labels = [f"{row['operation']} {size}\nat 1:{row['scale']:g}" for row, size in zip(firsts, sizes, strict=True)]
     _rows(axes, labels)
     _share_axis(axes, list(table["busiest"]), threshold)
+
+
+def draw_counting(figure: Frame, table: pd.DataFrame) -> None:
+    """How far the tool's rate lies above that over the whole time (`counting_views`), by how long it was measured."""
+    groups = list(table.groupby(["operation", "nominal_file_size_bytes"], observed=True))
+    looks = ["o", "s", "D", "^", "v", "P", "X"]
+    inside = int((table["tool_over_whole"].sub(1).abs() <= WITHIN).sum())
+    figure.subtitle = [
+        "Tool's rate over the rate of all bytes over the whole time, with its 95 % interval; a mark is a cell.",
+        f"{inside} of {len(table)} cells lie within {percent(WITHIN)} %, the grey band.",
+    ]
+    figure.signs = []
+    axes = figure.panel(2.6)
+    axes.axhspan(1 - WITHIN, 1 + WITHIN, color=PALE, linewidth=0, zorder=0)
+    axes.axhline(1.0, color=GREY, linewidth=0.7, zorder=1)
+    for place, ((operation, size), cells) in enumerate(groups):
+        colour, look = f"C{place}", looks[place % len(looks)]
+        lasts, ratio = cells["elapsed_s"], cells["tool_over_whole"]
+        axes.vlines(lasts, cells["tool_over_whole_low"], cells["tool_over_whole_high"], color=colour, linewidth=0.9)
+        axes.plot(lasts, ratio, look, color=colour, markersize=5, zorder=3)
+        figure.signs.append(marks.key_mark(look, f"{operation} {format_size(int(size))}", color=colour, markersize=5))
+    axes.set_xscale("log")
+    least, most = table["elapsed_s"].min(), table["elapsed_s"].max()
+    near = [tick for tick in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000) if least / 2 <= tick <= most * 2]
+    axes.set_xlim(least / 1.2, most * 1.2)
+    marks.number_ticks(axes, "x", near)
+    axes.set_xlabel("mean time from the first start to the last end, s (logarithmic)")
+    axes.set_ylabel("tool / whole time")

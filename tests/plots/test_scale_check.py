@@ -6,8 +6,10 @@ import pandas as pd
 import pytest
 from matplotlib.collections import PathCollection
 
+from glusterlab.analysis.counting import counting_views
 from glusterlab.analysis.testbed import machine_cpu, scale_pairs
-from glusterlab.plots.scale_check import draw_machine_cpu, draw_scale_pairs
+from glusterlab.plots.scale_check import draw_counting, draw_machine_cpu, draw_scale_pairs
+from glusterlab.plots.style import Frame
 from tests.conftest import build_samples
 from tests.plots.drawing import assert_says, drawn, marked
 
@@ -53,3 +55,23 @@ def test_every_cell_is_a_mark(samples: pd.DataFrame, make_telemetry: Make) -> No
     assert len(marks) == len(busy) == 4
     assert {round(float(x), 3) for x, _ in marks} == {0.6}
     assert_says(figure, "write 4 GiB\nat 1:200", "Dashed: 70 %")
+
+
+def test_cells_stand_where_they_last_and_differ(samples: pd.DataFrame) -> None:
+    # the tool counts 3 % more than the whole time on one layout, and a quarter more on the other
+    share = samples["type"].astype(str).map({"replicate": 1 / 1.03, "disperse": 1 / 1.25}).astype(float)
+    lasts = samples["type"].astype(str).map({"replicate": 60.0, "disperse": 10.0}).astype(float)
+    whole = samples["throughput_bytes_per_s"] * share
+    writes = samples.assign(throughput_whole_bytes_per_s=whole, elapsed_s=lasts)
+    views = counting_views(writes, pd.DataFrame(columns=["cell_id", "sample", "payload_bytes_per_s"]))
+    models = writes[["cell_id", "scale", "operations_limited", "heads"]].drop_duplicates("cell_id")
+
+    def draw(figure: Frame, table: pd.DataFrame) -> None:
+        figure.rows = table.merge(models, on="cell_id")
+        draw_counting(figure, table)
+
+    figure = drawn(draw, views)
+    assert_says(figure, "2 of 4 cells lie within 5 %", "write 4 GiB")
+    lines = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
+    points = sorted((round(x), round(float(y), 2)) for line in lines for x, y in line.get_xydata())
+    assert points == [(10, 1.25), (10, 1.25), (60, 1.03), (60, 1.03)]
