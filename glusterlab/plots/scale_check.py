@@ -114,7 +114,7 @@ def draw_counting(figure: Frame, table: pd.DataFrame) -> None:
     inside = int((table["tool_over_whole"].sub(1).abs() <= WITHIN).sum())
     figure.subtitle = [
         "Tool's rate over the rate of all bytes over the whole time, with its 95 % interval; a mark is a cell.",
-        f"{inside} of {len(table)} cells lie within {percent(WITHIN)} %, the grey band.",
+        f"{inside} of {len(table)} cells lie within {100 * WITHIN:.0f} %, the grey band.",
     ]
     figure.signs = []
     axes = figure.panel(2.6)
