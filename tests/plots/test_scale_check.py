@@ -72,6 +72,6 @@ def test_cells_stand_where_they_last_and_differ(samples: pd.DataFrame) -> None:
 
     figure = drawn(draw, views)
     assert_says(figure, "2 of 4 cells lie within 5 %", "write 4 GiB")
-    lines = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
-    points = sorted((round(x), round(float(y), 2)) for line in lines for x, y in line.get_xydata())
+    clouds = [each for each in figure.axes[0].collections if isinstance(each, PathCollection)]
+    points = sorted((round(x), round(float(y), 2)) for each in clouds for x, y in each.get_offsets())
     assert points == [(10, 1.25), (10, 1.25), (60, 1.03), (60, 1.03)]
