@@ -9,10 +9,10 @@ import io
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import combinations
+from itertools import permutations
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,20 +29,21 @@ from glusterlab.analysis.claims.scorecard import (
     totals,
 )
 from glusterlab.analysis.claims.telemetry import telemetry_verdicts
-from glusterlab.analysis.compare.conditions import Conditions, differences
+from glusterlab.analysis.compare.cells import Rule
+from glusterlab.analysis.compare.words import average_sentences, least_lines, rule_line, verdict_line
 from glusterlab.analysis.saturation import verdict
 from glusterlab.analysis.saturation.drilldown import drill_down
 from glusterlab.analysis.saturation.summary import binding_by_cell
 from glusterlab.analysis.saturation.thresholds import USUAL
 from glusterlab.analysis.select import DIRECTIONS, VIEWS, split_values, summarise, valid_samples, with_series
 from glusterlab.figures.chapters import Chapter, Figure, NotMeasured, chapters, collect, label_in_words
+from glusterlab.plots.compare import MARKS
 from glusterlab.plots.style import DIGEST_LENGTH, row_style
 from glusterlab.reproduce.state import STATE, State
-from glusterlab.sections.comparison import open_release
+from glusterlab.sections.comparison import Release, hold_together
 from glusterlab.sections.saturation import capacity_of, study_saturation
 from glusterlab.sections.section import Section, open_section
 from glusterlab.spec.prices import PriceList, load_prices
-from glusterlab.stats import ratio_interval
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.sample import Sample
 from glusterlab.tables.build import load
@@ -80,6 +81,12 @@ SUMMARY = [
     *("whole_mean", "whole_low", "whole_high", "samples", "values"),
 ]
 """Columns of a quantity; ``cell`` is the number of its row among the cells, numbers are in the SI unit."""
+
+PAIR = [
+    *("cell_id", "title", "quantity", "ratio", "low", "high", "interval", "p_corrected", "verdict"),
+    *("n_reference", "n_other", "rounds"),
+]
+"""Columns of two campaigns that are held together, those of `glusterlab.analysis.compare.cells.COMPARED`."""
 
 _MEASURED = ("class", "verdict", "why", "measured", "level", "repeats", "evidence", "over_the_whole_time")
 _RATIOS = [
@@ -266,26 +273,6 @@ class Report:
             ],
         }
 
-    def rates(self) -> dict[str, dict[str, Any]]:
-        """Values of each cell's first rate, with its scale, by the cell's id: what another campaign is compared by."""
-        scales = dict(zip(self.cells["id"], self.cells["scale"], strict=True))
-        found = {str(cell): {"scale": scale, "values": {}} for cell, scale in scales.items()}
-        ids = list(self.cells["id"])
-        for quantity, table in self.summaries().items():
-            for row in table.to_dict("records") if QUANTITIES[quantity][3] else ():
-                values = found[ids[row["cell"]]]["values"]
-                # files per second stand for the bytes of small files
-                if quantity == "files_per_s":
-                    values.clear()
-                if not values:
-                    values[quantity] = row["values"]
-        return found
-
-    def conditions(self) -> dict[str, Any]:
-        """What `Conditions` takes: under what the campaign was measured."""
-        found = open_release(self.section.raw, self.section.samples).conditions
-        return {**asdict(found), "backings": sorted(found.backings)}
-
     def costs(self) -> dict[str, Any] | None:
         """What servers of the price list cost, by group."""
         if self.prices is None:
@@ -449,27 +436,29 @@ def _finding(row: Mapping[Any, Any]) -> dict[str, Any]:
     }
 
 
-def pairs(rates: Mapping[str, Mapping[str, Any]], conditions: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Ratios of the cells that two campaigns have in common, the later name over the earlier, with 95 % intervals.
+def pairs(releases: Sequence[Release]) -> dict[str, Any]:
+    """The data ``pairs``: what `glusterlab compare` says of each two campaigns that have cells in common.
 
-    ``differences`` are those of what they were measured under. `rates` is `Report.rates` by
-    campaign, `conditions` `Report.conditions`. Cells on different scales are not compared.
+    ``one`` is the reference. A row per cell has columns `PAIR`; ``says`` are its sentences, the verdicts first, and
+    ``differences`` those of what both were measured under. Verdicts have the colours and shapes of figures.
     """
-    under = {name: Conditions(**{**of, "backings": frozenset(of["backings"])}) for name, of in conditions.items()}
-    found = []
-    for one, other in combinations(rates, 2):
-        rows = []
-        for cell, of in rates[one].items():
-            if cell not in rates[other] or rates[other][cell]["scale"] != of["scale"]:
-                continue
-            for quantity in of["values"].keys() & rates[other][cell]["values"].keys():
-                ratio = ratio_interval(rates[other][cell]["values"][quantity], of["values"][quantity])
-                if not math.isnan(ratio.centre):
-                    rows.append([cell, quantity, ratio.centre, ratio.low, ratio.high, ratio.n])
-        if rows:
-            columns = ["cell", "quantity", "ratio", "low", "high", "n"]
-            different = _columns(differences([under[one], under[other]]))
-            found.append(
-                {"one": one, "other": other, "columns": columns, "rows": sorted(rows), "differences": different}
-            )
-    return found
+    named = [replace(each, label=each.name, conditions=replace(each.conditions, name=each.name)) for each in releases]
+    rule, found = Rule(), []
+    for one, other in permutations(named, 2):
+        compared = hold_together((one, other), rule)
+        table = compared.table.assign(title=[_compared_title(row) for row in compared.table.to_dict("records")])
+        if table.empty:
+            continue
+        says = [verdict_line(table, one.name, other.name), rule_line(rule, table), *least_lines(table, rule)]
+        says += [*average_sentences(compared.averages), *compared.notes]
+        found.append(
+            {"one": one.name, "other": other.name, "another_release": one.version != other.version}
+            | _columns(table[PAIR])
+            | {"says": says, "warnings": compared.warnings, "differences": _columns(compared.differences)}
+        )
+    marks = {verdict: [mark.colour, mark.marker] for verdict, mark in MARKS.items()}
+    return {"band": rule.band, "marks": marks, "pairs": found}
+
+
+def _compared_title(row: Mapping[Any, Any]) -> str:
+    return cell_title({**row, "nominal_size": row["nominal_file_size_bytes"]})
