@@ -35,7 +35,7 @@ from glusterlab.analysis.saturation import verdict
 from glusterlab.analysis.saturation.drilldown import drill_down
 from glusterlab.analysis.saturation.summary import binding_by_cell
 from glusterlab.analysis.saturation.thresholds import USUAL
-from glusterlab.analysis.select import DIRECTIONS, VIEWS, split_values, summarise, valid_samples, with_series
+from glusterlab.analysis.select import VIEWS, split_values, summarise, valid_samples, with_series
 from glusterlab.figures.chapters import Chapter, Figure, NotMeasured, chapters, collect, label_in_words
 from glusterlab.plots.compare import MARKS
 from glusterlab.plots.style import DIGEST_LENGTH, row_style
@@ -64,21 +64,19 @@ QUANTITIES: Mapping[str, tuple[str, str, float, bool]] = {
 which are the rates that can be divided by disks or by a price."""
 
 CELL = [
-    *("id", "operation", "direction", "tool", "series", "layout", "type", "geometry", "kind", "server_model", "access"),
-    *("caches", "clients", "mounts", "size", "nominal_size", "record_size", "files_per_worker", "workers", "scale"),
-    *("heads", "disks", "servers", "release", "priced", "valid", "invalid", "failed"),
+    *("id", "operation", "tool", "series", "access", "nominal_size", "workers", "scale", "heads", "disks", "servers"),
+    *("release", "priced"),
 ]
 """Columns of a page's cells; ``priced`` is the server of the price list, empty without one."""
 
 BINDS = ["binds", "agree"]
 """What binds a cell, and how many of its samples say so: the last columns of a page's cells."""
 
-_FROM = {"id": "cell_id", "size": "file_size_bytes", "nominal_size": "nominal_file_size_bytes"}
-_FROM |= {"record_size": "record_size_bytes", "release": "gluster_version"}
+_FROM = {"id": "cell_id", "nominal_size": "nominal_file_size_bytes", "release": "gluster_version"}
 
 SUMMARY = [
-    *("cell", "n", "mean", "low", "high", "interval", "groups", "group_low", "group_high"),
-    *("whole_mean", "whole_low", "whole_high", "samples", "values"),
+    *("cell", "n", "mean", "low", "high", "groups", "group_low", "group_high"),
+    *("whole_mean", "whole_low", "whole_high", "values"),
 ]
 """Columns of a quantity; ``cell`` is the number of its row among the cells, numbers are in the SI unit."""
 
@@ -150,18 +148,12 @@ class Report:
     def cells(self) -> pd.DataFrame:
         """A row per cell: columns `CELL`."""
         first = self.samples.drop_duplicates("cell_id").sort_values("cell_id", ignore_index=True)
-        counts = self.samples.groupby("cell_id")["status"].value_counts().unstack(fill_value=0)
-        counts = counts.reindex(index=first["cell_id"], columns=["valid", "invalid", "failed"], fill_value=0)
         servers = first["servers"].astype(float)
         priced = [
             (self.prices and self.prices.server_name(str(model), disks / number if number else 0)) or ""
             for model, disks, number in zip(first["server_model"], first["disks"], servers, strict=True)
         ]
-        table = pd.DataFrame({name: first[_FROM.get(name, name)] for name in CELL[:-4] if name != "direction"})
-        table["direction"] = [DIRECTIONS.get(str(operation)) or "" for operation in first["operation"]]
-        for name in ("valid", "invalid", "failed"):
-            table[name] = counts[name].to_numpy()
-        return table.assign(priced=priced)[CELL]
+        return pd.DataFrame({name: first[_FROM.get(name, name)] for name in CELL[:-1]}).assign(priced=priced)
 
     def summaries(self) -> dict[str, pd.DataFrame]:
         """What `summarise` makes of each quantity of `QUANTITIES` that the campaign has: columns `SUMMARY`."""
@@ -173,7 +165,6 @@ class Report:
                 continue
             table = summarise(rows, quantity)
             table = table.assign(cell=table["cell_id"].map(places)).reindex(columns=SUMMARY)
-            table["samples"] = table["samples"].map(lambda text: [int(n) for n in split_values(text)])
             table["values"] = table["values"].map(split_values)
             found[quantity] = table
         return found
@@ -182,7 +173,7 @@ class Report:
         """The data ``cells/<campaign>``; `binds` is what `each_cell` says of that, by the cell's id."""
         tables = {quantity: _columns(table) for quantity, table in self.summaries().items()}
         found = pd.DataFrame([binds[cell] for cell in self.cells["id"]], columns=BINDS)
-        return {**_columns(self.cells.assign(**found)), "quantities": tables}
+        return {**_coded(self.cells.assign(**found)), "quantities": tables}
 
     @cached_property
     def card(self) -> pd.DataFrame:
@@ -406,6 +397,18 @@ def cell_title(row: Mapping[Any, Any]) -> str:
 def _columns(table: pd.DataFrame) -> dict[str, Any]:
     rows = table.astype(object).where(table.notna(), None).to_numpy().tolist()
     return {"columns": [str(name) for name in table], "rows": rows}
+
+
+def _coded(table: pd.DataFrame) -> dict[str, Any]:
+    """A table whose columns of text have the numbers of ``words``, where each stands once."""
+    found, words = _columns(table), {}
+    for n, name in enumerate(found["columns"]):
+        known = {row[n]: None for row in found["rows"]}
+        if len(known) < len(found["rows"]) and any(isinstance(word, str) for word in known):
+            words[name] = [*known]
+            for row in found["rows"]:
+                row[n] = words[name].index(row[n])
+    return {**found, "words": words}
 
 
 def _date(seconds: float, *, time: bool = False) -> str:
