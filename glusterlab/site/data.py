@@ -449,7 +449,8 @@ def pairs(releases: Sequence[Release]) -> dict[str, Any]:
     rule, found = Rule(), []
     for one, other in permutations(named, 2):
         compared = hold_together((one, other), rule)
-        table = compared.table.assign(title=[_compared_title(row) for row in compared.table.to_dict("records")])
+        rows = compared.table.rename(columns={"nominal_file_size_bytes": "nominal_size"}).to_dict("records")
+        table = compared.table.assign(title=[cell_title(row) for row in rows])
         if table.empty:
             continue
         says = [verdict_line(table, one.name, other.name), rule_line(rule, table), *least_lines(table, rule)]
@@ -461,7 +462,3 @@ def pairs(releases: Sequence[Release]) -> dict[str, Any]:
         )
     marks = {verdict: [mark.colour, mark.marker] for verdict, mark in MARKS.items()}
     return {"band": rule.band, "marks": marks, "pairs": found}
-
-
-def _compared_title(row: Mapping[Any, Any]) -> str:
-    return cell_title({**row, "nominal_size": row["nominal_file_size_bytes"]})

@@ -22,27 +22,8 @@ _ANCHOR = re.compile(r"<a class=\"anchor-link\"[^>]*>.*?</a>")  # behind each he
 
 _TAGS = [
     *("a", "b", "blockquote", "br", "caption", "code", "dd", "del", "details", "div", "dl", "dt", "em", "figcaption"),
-    *(
-        "figure",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "hr",
-        "i",
-        "img",
-        "li",
-        "ol",
-        "p",
-        "pre",
-        "span",
-        "strong",
-        "sub",
-        "sup",
-    ),
-    *("summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
+    *("figure", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "li", "ol", "p", "pre", "span", "strong", "sub"),
+    *("summary", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
 ]
 
 
