@@ -26,7 +26,7 @@ KNOWN = Capacity(
     disk_write=DISK,
     server_read=12 * DISK,
     server_write=12 * DISK,
-    memory=dict.fromkeys(HOSTS, 64e9),
+    memory={1: dict.fromkeys(HOSTS, 64e9)},
 )
 
 Values = float | Iterable[float] | Callable[[np.ndarray], np.ndarray]

@@ -49,6 +49,7 @@ def build_samples(
                 "campaign": "synthetic",
                 "cell_id": f"{tool}-{operation}-{nominal}-{layout[0]}-w{workers}",
                 "sample": sample,
+                "machine": 1,
                 "status": "valid",
                 "warmup": False,
                 **dict(zip(("layout", "type", "geometry", "backing"), layout, strict=True)),

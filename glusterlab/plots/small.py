@@ -9,14 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from glusterlab.analysis.select import operations_of
-from glusterlab.analysis.words import percent
 from glusterlab.plots import marks
-from glusterlab.plots.by_workers import ABOVE, above_words
+from glusterlab.plots.by_workers import above_words
 from glusterlab.plots.style import GREY, INK, PALE, Frame, interval_words, row_style, scale_words
 from glusterlab.units import format_size
 
 PARTS = ("usable", "replica", "parity")  # parts of a bar of capacity, from the left; the columns are ``<part>_bytes``
 _HERE = "#1f4e89"
+_ROW_IN, _GAP = 0.125, 1.0  # a row of a worker count, and between two layouts that many
 
 
 def draw_capacity(figure: Frame, table: pd.DataFrame, *, disk: str, stated: float | None = None) -> None:
@@ -131,46 +131,50 @@ def draw_file_sizes(figure: Frame, table: pd.DataFrame) -> None:
 
 
 def draw_shares(figure: Frame, table: pd.DataFrame) -> None:
-    """Shares of the bound (`with_limits`, one row or more with a limit) by layout and workers, an operation a panel."""
-    import seaborn as sns  # a third of a second that only this figure needs
-
+    """Shares of the bound (`with_limits`, one row or more with a limit), a dot per layout and workers."""
     known = table[table["limit"].notna()]
-    texts = []
-    for row in known.to_dict("records"):
-        low, high = percent(float(row["share_low"])), percent(float(row["share_high"]))
-        interval = f"n = {row['n']}" if math.isnan(row["share_low"]) else f"{low} to {high}"
-        share = f"{percent(float(row['share']))} %{f' {ABOVE}' * bool(row['above_limit'])}\n{interval}"
-        texts.append("two\ngroups" if math.isnan(row["share"]) else share)
-    known = known.assign(text=texts, series=known["series"].astype(str))
+    known = known.assign(series=known["series"].astype(str))
     figure.rows = known
     figure.subtitle = [
-        "Throughput as a share of what links and disks allow with the traffic of copies; dark: near to the bound.",
-        f"Small: {interval_words(known[['n', 'share_low']].set_axis(['n', 'low'], axis=1))}. Empty: not measured.",
+        "By layout and workers in total. The line at 100 % is what links and disks allow with the traffic of copies.",
         *above_words(known),
     ]
-    operations = operations_of(known)
-    series, workers = sorted(known["series"].unique()), sorted(known["workers"].unique())
-    grid = figure.panels(1, len(operations), height=0.36 * len(series) + 0.75, sharey=True)
-    for axes, operation in zip(grid[0], operations, strict=True):
-        rows = known[known["operation"].astype(str) == operation]
-        cells = rows.pivot(index="series", columns="workers", values=["share", "text"])
-        cells = cells.reindex(index=series, columns=pd.MultiIndex.from_product([["share", "text"], workers]))
-        longest = max(len(line) for text in rows["text"] for line in text.split("\n"))
-        sns.heatmap(
-            cells["share"].astype(float),
-            ax=axes,
-            annot=cells["text"].fillna(""),
-            fmt="",
-            vmin=0,
-            vmax=1.35,  # above 1, so that numbers can be read on the colours of most shares
-            cmap="Blues",
-            cbar=False,
-            linewidths=1.2,
-            linecolor="white",
-            annot_kws={"fontsize": 6.3 if longest <= 9 else 5.4, "linespacing": 1.1},
-        )
+    interval = interval_words(known[["n", "share_low"]].set_axis(["n", "low"], axis=1))
+    figure.signs = [marks.key_mark("o", "mean"), Line2D([], [], color=INK, label=interval)]
+    places: dict[tuple[str, int], float] = {}
+    middles: dict[str, float] = {}
+    for name, rows in known.groupby("series"):
+        counts, start = sorted({int(count) for count in rows["workers"]}), len(places) + _GAP * len(middles)
+        places |= {(str(name), count): start + n for n, count in enumerate(counts)}
+        middles[str(name)] = start + (len(counts) - 1) / 2
+    operations, last = operations_of(known), max(places.values())
+    grid = figure.panels(1, len(operations), height=_ROW_IN * last + 0.85, sharey=True, sharex=True)[0]
+    for axes, operation in zip(grid, operations, strict=True):
+        axes.axvline(1, color=INK, linewidth=0.9, zorder=1)
+        for row in known[known["operation"].astype(str) == operation].to_dict("records"):
+            place, share, colour = (
+                places[row["series"], int(row["workers"])],
+                float(row["share"]),
+                row_style(row).colour,
+            )
+            if math.isnan(share):
+                marks.words(axes, "two groups", (0, place), (3, 0), ha="left", va="center", fontsize=6, color=colour)
+                continue
+            axes.hlines(place, row["share_low"], row["share_high"], color=colour, linewidth=1.2)
+            face = "white" if math.isnan(row["share_low"]) else colour
+            axes.plot([share], [place], row_style(row).marker, color=colour, markerfacecolor=face, markersize=4.5)
+            if row["above_limit"]:
+                marks.above_limit(axes, share, place)
         axes.set_title(operation)
-        axes.set_xlabel("workers in total")
-        axes.set_ylabel("")
-        axes.tick_params(axis="both", length=0, labelcolor=INK)
-        axes.tick_params(axis="y", rotation=0)
+        axes.set_xlabel("share of the bound, %")
+        axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g}")
+        axes.grid(axis="x")
+        axes.tick_params(axis="y", which="both", length=0)
+        marks.bare_rows(axes)
+    first = grid[0]
+    first.yaxis.remove_overlapping_locs = False  # the count in the middle of a layout, too
+    first.set_yticks(list(middles.values()), list(middles), fontsize=7.5)
+    first.set_yticks(list(places.values()), [str(count) for _, count in places], minor=True, fontsize=6)
+    first.tick_params(axis="y", which="major", pad=20)
+    first.set_ylim(last + 0.7, -0.7)
+    first.set_xlim(left=0)

@@ -1,7 +1,6 @@
 """What saturates in a campaign, as its telemetry tells: the curves of its study, judged and measured."""
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +18,8 @@ from glusterlab.analysis.saturation.verdict import Judgement, judge
 from glusterlab.errors import RawStoreError
 from glusterlab.rawfile import read_raw
 from glusterlab.sections.section import Section
+from glusterlab.store.campaign import RawStore
 from glusterlab.store.evidence import opened
-from glusterlab.store.files import read_json
 from glusterlab.units import parse_size
 
 
@@ -100,13 +99,15 @@ def capacity_of(section: Section, samples: pd.DataFrame) -> Mapping[str, Capacit
     return capacities(samples, section.cluster, limits, memory_by_host(section.raw), operations)
 
 
-def memory_by_host(raw: Path) -> dict[str, float]:
-    """Bytes of memory, of the hosts whose ``environment.json`` has them as a number above 0."""
-    path = raw / "environment.json"
-    hosts = (read_json(path) if os.path.lexists(path) else {}).get("hosts")
-    facts = hosts.items() if isinstance(hosts, dict) else ()
-    found: dict[str, Any] = {str(host): of.get("memory_bytes") for host, of in facts if isinstance(of, dict)}
-    return {host: value for host, value in found.items() if type(value) in (int, float) and value > 0}
+def memory_by_host(raw: Path) -> dict[int, dict[str, float]]:
+    """Bytes of memory by the machine that measured, of the hosts whose facts have them as a number above 0."""
+    found: dict[int, dict[str, float]] = {}
+    for machine, environment in RawStore(raw).environments().items():
+        hosts = environment.get("hosts")
+        facts = hosts.items() if isinstance(hosts, dict) else ()
+        known: dict[str, Any] = {str(host): of.get("memory_bytes") for host, of in facts if isinstance(of, dict)}
+        found[machine] = {host: value for host, value in known.items() if type(value) in (int, float) and value > 0}
+    return found
 
 
 def operations_by_cell(raw: Path, samples: pd.DataFrame) -> dict[str, Operations]:

@@ -125,9 +125,14 @@ def _build(
     address = raw_url or os.path.relpath(project / "raw", folder)
     pages = key({**environment, "raw": address, "campaigns": {name: each["key"] for name, each in campaigns.items()}})
     if force or pages != known_pages:
+        from glusterlab.sections.comparison import open_release
+        from glusterlab.site.data import pairs
         from glusterlab.site.pages import write_pages
+        from glusterlab.tables.build import load
 
-        write_pages(campaigns, folder, address, project / "raw" / "published")
+        places = {raw: project / "figures" / raw.name / "tables" for raw in raws if raw.name not in failed}
+        compared = pairs([open_release(raw, load(raw, tables).samples) for raw, tables in places.items()])
+        write_pages(campaigns, compared, folder, address, project / "raw" / "published")
     noted = {"schema_version": _SCHEMA_VERSION, "pages": pages, "campaigns": campaigns}
     write_atomically(folder / STATE, json.dumps(noted))
     files = [path for path in folder.rglob("*") if path.is_file()]

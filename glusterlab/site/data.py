@@ -9,10 +9,10 @@ import io
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import combinations
+from itertools import permutations
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,20 +29,21 @@ from glusterlab.analysis.claims.scorecard import (
     totals,
 )
 from glusterlab.analysis.claims.telemetry import telemetry_verdicts
-from glusterlab.analysis.compare.conditions import Conditions, differences
+from glusterlab.analysis.compare.cells import Rule
+from glusterlab.analysis.compare.words import average_sentences, least_lines, rule_line, verdict_line
 from glusterlab.analysis.saturation import verdict
 from glusterlab.analysis.saturation.drilldown import drill_down
 from glusterlab.analysis.saturation.summary import binding_by_cell
 from glusterlab.analysis.saturation.thresholds import USUAL
-from glusterlab.analysis.select import DIRECTIONS, VIEWS, split_values, summarise, valid_samples, with_series
+from glusterlab.analysis.select import VIEWS, split_values, summarise, valid_samples, with_series
 from glusterlab.figures.chapters import Chapter, Figure, NotMeasured, chapters, collect, label_in_words
+from glusterlab.plots.compare import MARKS
 from glusterlab.plots.style import DIGEST_LENGTH, row_style
 from glusterlab.reproduce.state import STATE, State
-from glusterlab.sections.comparison import open_release
+from glusterlab.sections.comparison import Release, hold_together
 from glusterlab.sections.saturation import capacity_of, study_saturation
 from glusterlab.sections.section import Section, open_section
 from glusterlab.spec.prices import PriceList, load_prices
-from glusterlab.stats import ratio_interval
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.sample import Sample
 from glusterlab.tables.build import load
@@ -63,23 +64,27 @@ QUANTITIES: Mapping[str, tuple[str, str, float, bool]] = {
 which are the rates that can be divided by disks or by a price."""
 
 CELL = [
-    *("id", "operation", "direction", "tool", "series", "layout", "type", "geometry", "kind", "server_model", "access"),
-    *("caches", "clients", "mounts", "size", "nominal_size", "record_size", "files_per_worker", "workers", "scale"),
-    *("heads", "disks", "servers", "release", "priced", "valid", "invalid", "failed"),
+    *("id", "operation", "tool", "series", "access", "nominal_size", "workers", "scale", "heads", "disks", "servers"),
+    *("release", "priced"),
 ]
 """Columns of a page's cells; ``priced`` is the server of the price list, empty without one."""
 
 BINDS = ["binds", "agree"]
 """What binds a cell, and how many of its samples say so: the last columns of a page's cells."""
 
-_FROM = {"id": "cell_id", "size": "file_size_bytes", "nominal_size": "nominal_file_size_bytes"}
-_FROM |= {"record_size": "record_size_bytes", "release": "gluster_version"}
+_FROM = {"id": "cell_id", "nominal_size": "nominal_file_size_bytes", "release": "gluster_version"}
 
 SUMMARY = [
-    *("cell", "n", "mean", "low", "high", "interval", "groups", "group_low", "group_high"),
-    *("whole_mean", "whole_low", "whole_high", "samples", "values"),
+    *("cell", "n", "mean", "low", "high", "groups", "group_low", "group_high"),
+    *("whole_mean", "whole_low", "whole_high", "values"),
 ]
 """Columns of a quantity; ``cell`` is the number of its row among the cells, numbers are in the SI unit."""
+
+PAIR = [
+    *("cell_id", "title", "quantity", "ratio", "low", "high", "interval", "p_corrected", "verdict"),
+    *("n_reference", "n_other", "rounds"),
+]
+"""Columns of two campaigns that are held together, those of `glusterlab.analysis.compare.cells.COMPARED`."""
 
 _MEASURED = ("class", "verdict", "why", "measured", "level", "repeats", "evidence", "over_the_whole_time")
 _RATIOS = [
@@ -143,18 +148,12 @@ class Report:
     def cells(self) -> pd.DataFrame:
         """A row per cell: columns `CELL`."""
         first = self.samples.drop_duplicates("cell_id").sort_values("cell_id", ignore_index=True)
-        counts = self.samples.groupby("cell_id")["status"].value_counts().unstack(fill_value=0)
-        counts = counts.reindex(index=first["cell_id"], columns=["valid", "invalid", "failed"], fill_value=0)
         servers = first["servers"].astype(float)
         priced = [
             (self.prices and self.prices.server_name(str(model), disks / number if number else 0)) or ""
             for model, disks, number in zip(first["server_model"], first["disks"], servers, strict=True)
         ]
-        table = pd.DataFrame({name: first[_FROM.get(name, name)] for name in CELL[:-4] if name != "direction"})
-        table["direction"] = [DIRECTIONS.get(str(operation)) or "" for operation in first["operation"]]
-        for name in ("valid", "invalid", "failed"):
-            table[name] = counts[name].to_numpy()
-        return table.assign(priced=priced)[CELL]
+        return pd.DataFrame({name: first[_FROM.get(name, name)] for name in CELL[:-1]}).assign(priced=priced)
 
     def summaries(self) -> dict[str, pd.DataFrame]:
         """What `summarise` makes of each quantity of `QUANTITIES` that the campaign has: columns `SUMMARY`."""
@@ -166,7 +165,6 @@ class Report:
                 continue
             table = summarise(rows, quantity)
             table = table.assign(cell=table["cell_id"].map(places)).reindex(columns=SUMMARY)
-            table["samples"] = table["samples"].map(lambda text: [int(n) for n in split_values(text)])
             table["values"] = table["values"].map(split_values)
             found[quantity] = table
         return found
@@ -175,7 +173,7 @@ class Report:
         """The data ``cells/<campaign>``; `binds` is what `each_cell` says of that, by the cell's id."""
         tables = {quantity: _columns(table) for quantity, table in self.summaries().items()}
         found = pd.DataFrame([binds[cell] for cell in self.cells["id"]], columns=BINDS)
-        return {**_columns(self.cells.assign(**found)), "quantities": tables}
+        return {**_coded(self.cells.assign(**found)), "quantities": tables}
 
     @cached_property
     def card(self) -> pd.DataFrame:
@@ -265,26 +263,6 @@ class Report:
                 if each.name
             ],
         }
-
-    def rates(self) -> dict[str, dict[str, Any]]:
-        """Values of each cell's first rate, with its scale, by the cell's id: what another campaign is compared by."""
-        scales = dict(zip(self.cells["id"], self.cells["scale"], strict=True))
-        found = {str(cell): {"scale": scale, "values": {}} for cell, scale in scales.items()}
-        ids = list(self.cells["id"])
-        for quantity, table in self.summaries().items():
-            for row in table.to_dict("records") if QUANTITIES[quantity][3] else ():
-                values = found[ids[row["cell"]]]["values"]
-                # files per second stand for the bytes of small files
-                if quantity == "files_per_s":
-                    values.clear()
-                if not values:
-                    values[quantity] = row["values"]
-        return found
-
-    def conditions(self) -> dict[str, Any]:
-        """What `Conditions` takes: under what the campaign was measured."""
-        found = open_release(self.section.raw, self.section.samples).conditions
-        return {**asdict(found), "backings": sorted(found.backings)}
 
     def costs(self) -> dict[str, Any] | None:
         """What servers of the price list cost, by group."""
@@ -421,6 +399,18 @@ def _columns(table: pd.DataFrame) -> dict[str, Any]:
     return {"columns": [str(name) for name in table], "rows": rows}
 
 
+def _coded(table: pd.DataFrame) -> dict[str, Any]:
+    """A table whose columns of text have the numbers of ``words``, where each stands once."""
+    found, words = _columns(table), {}
+    for n, name in enumerate(found["columns"]):
+        known = {row[n]: None for row in found["rows"]}
+        if len(known) < len(found["rows"]) and any(isinstance(word, str) for word in known):
+            words[name] = [*known]
+            for row in found["rows"]:
+                row[n] = words[name].index(row[n])
+    return {**found, "words": words}
+
+
 def _date(seconds: float, *, time: bool = False) -> str:
     if math.isnan(seconds):
         return ""
@@ -449,27 +439,26 @@ def _finding(row: Mapping[Any, Any]) -> dict[str, Any]:
     }
 
 
-def pairs(rates: Mapping[str, Mapping[str, Any]], conditions: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Ratios of the cells that two campaigns have in common, the later name over the earlier, with 95 % intervals.
+def pairs(releases: Sequence[Release]) -> dict[str, Any]:
+    """The data ``pairs``: what `glusterlab compare` says of each two campaigns that have cells in common.
 
-    ``differences`` are those of what they were measured under. `rates` is `Report.rates` by
-    campaign, `conditions` `Report.conditions`. Cells on different scales are not compared.
+    ``one`` is the reference. A row per cell has columns `PAIR`; ``says`` are its sentences, the verdicts first, and
+    ``differences`` those of what both were measured under. Verdicts have the colours and shapes of figures.
     """
-    under = {name: Conditions(**{**of, "backings": frozenset(of["backings"])}) for name, of in conditions.items()}
-    found = []
-    for one, other in combinations(rates, 2):
-        rows = []
-        for cell, of in rates[one].items():
-            if cell not in rates[other] or rates[other][cell]["scale"] != of["scale"]:
-                continue
-            for quantity in of["values"].keys() & rates[other][cell]["values"].keys():
-                ratio = ratio_interval(rates[other][cell]["values"][quantity], of["values"][quantity])
-                if not math.isnan(ratio.centre):
-                    rows.append([cell, quantity, ratio.centre, ratio.low, ratio.high, ratio.n])
-        if rows:
-            columns = ["cell", "quantity", "ratio", "low", "high", "n"]
-            different = _columns(differences([under[one], under[other]]))
-            found.append(
-                {"one": one, "other": other, "columns": columns, "rows": sorted(rows), "differences": different}
-            )
-    return found
+    named = [replace(each, label=each.name, conditions=replace(each.conditions, name=each.name)) for each in releases]
+    rule, found = Rule(), []
+    for one, other in permutations(named, 2):
+        compared = hold_together((one, other), rule)
+        rows = compared.table.rename(columns={"nominal_file_size_bytes": "nominal_size"}).to_dict("records")
+        table = compared.table.assign(title=[cell_title(row) for row in rows])
+        if table.empty:
+            continue
+        says = [verdict_line(table, one.name, other.name), rule_line(rule, table), *least_lines(table, rule)]
+        says += [*average_sentences(compared.averages), *compared.notes]
+        found.append(
+            {"one": one.name, "other": other.name, "another_release": one.version != other.version}
+            | _columns(table[PAIR])
+            | {"says": says, "warnings": compared.warnings, "differences": _columns(compared.differences)}
+        )
+    marks = {verdict: [mark.colour, mark.marker] for verdict, mark in MARKS.items()}
+    return {"band": rule.band, "marks": marks, "pairs": found}

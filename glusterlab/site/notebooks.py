@@ -21,9 +21,9 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _ANCHOR = re.compile(r"<a class=\"anchor-link\"[^>]*>.*?</a>")  # behind each heading, a link without words
 
 _TAGS = [
-    *("a", "b", "blockquote", "br", "caption", "code", "dd", "del", "div", "dl", "dt", "em", "figcaption", "figure"),
-    *("h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "li", "ol", "p", "pre", "span", "strong", "sub", "sup"),
-    *("table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
+    *("a", "b", "blockquote", "br", "caption", "code", "dd", "del", "details", "div", "dl", "dt", "em", "figcaption"),
+    *("figure", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "li", "ol", "p", "pre", "span", "strong", "sub"),
+    *("summary", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
 ]
 
 
@@ -102,7 +102,10 @@ class SectionBody:
         links = " ".join(f'<a href="{self._file(name)}">{name.rpartition(".")[2].upper()}</a>' for name in figure.files)
         if figure.picture:
             source = self._file(picture_of(figure))
-            content = _scrolled(f'<img src="{source}" alt="{escape(figure.alt)}" loading="lazy">', title)
+            numbers = _scrolled(figure.table.html, f"{title}, numbers")
+            first = f", the first {len(figure.table.rows)} rows" * bool(figure.table.more)
+            content = f'<details class="numbers"><summary>Numbers{first}</summary>{numbers}</details>'
+            content += _scrolled(f'<img src="{source}" alt="{escape(figure.alt)}" loading="lazy">', title)
         else:
             content = _scrolled(table or figure.table.html, title)
         earlier = "<b>Of an earlier run.</b> " * figure.earlier

@@ -18,7 +18,7 @@ from glusterlab.figures.chapters import Chapter
 from glusterlab.figures.explorer import PAGE
 from glusterlab.reasons import MEANINGS
 from glusterlab.site.alone import alone
-from glusterlab.site.data import QUANTITIES, Report, pairs, plain
+from glusterlab.site.data import QUANTITIES, Report, plain
 from glusterlab.site.notebooks import SectionBody
 from glusterlab.site.printing import PRINTED, as_one
 from glusterlab.spec.across import FILE as ACROSS
@@ -87,8 +87,6 @@ def make(job: Job) -> tuple[tuple[str, dict[str, Any], str], Sequence[Job]]:
             "looks": report.looks(),
             "quantities": list(report.summaries()),
             "prices": plain(report.costs()),
-            "rates": plain(report.rates()),
-            "conditions": plain(report.conditions()),
             "verdicts": report.verdicts(),
             "sections": bodies,
         }
@@ -168,8 +166,13 @@ def _questions(published: Path, campaigns: Mapping[str, Mapping[str, Any]]) -> l
     ]
 
 
-def write_pages(campaigns: Mapping[str, Mapping[str, Any]], folder: Path, raw: str, published: Path) -> None:
-    """Write the pages over all campaigns, of what `make` returned of each; `raw` is where they find raw files."""
+def write_pages(
+    campaigns: Mapping[str, Mapping[str, Any]], compared: Mapping[str, Any], folder: Path, raw: str, published: Path
+) -> None:
+    """Write the pages over all campaigns, of what `make` returned of each and `pairs` of all.
+
+    `raw` is where they find raw files.
+    """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE / "templates"),
         autoescape=True,
@@ -199,13 +202,13 @@ def write_pages(campaigns: Mapping[str, Mapping[str, Any]], folder: Path, raw: s
         if path.is_file():
             _put(folder / "assets" / path.relative_to(_HERE / "assets"), path.read_bytes())
     _put(folder / "data" / "site.js", script("site", site))
-    rates, conditions = ({name: each[key] for name, each in campaigns.items()} for key in ("rates", "conditions"))
-    _put(folder / "data" / "pairs.js", script("pairs", pairs(rates, conditions)))
+    _put(folder / "data" / "pairs.js", script("pairs", compared))
     for study, data in measured.items():
         _put(folder / "data" / f"study-{study}.js", script(f"study-{study}", data))
     terms, _ = load_yaml(_HERE / "glossary.yaml")
     columns = {name: meaning for name, (_, meaning) in SCHEMAS["samples"].items()}
     own = {
+        "index": {"pairs": compared["pairs"]},
         "methods": {"limits": model_limits()},
         "glossary": {"terms": terms["terms"], "reasons": MEANINGS, "columns": columns},
         "sections": {"campaigns": campaigns},

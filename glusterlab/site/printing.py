@@ -15,7 +15,9 @@ PRINTED = "print.html"
 
 _LIMIT_S = 300
 _OWN = re.compile(r'\b(id="|href="#)')
-_VIEW = re.compile(r'<p><a href="\.\./\.\./explore\.html[^"]*">[^<]*</a></p>')  # which paper does not have
+_FOLDED = re.compile(  # which paper does not have
+    r'<p><a href="\.\./\.\./explore\.html[^"]*">[^<]*</a></p>|<details class="numbers">.*?</details>', re.DOTALL
+)
 _OTHER = re.compile(r'href="([\w.-]+)\.html(?:#([^"]*))?"')
 
 
@@ -29,7 +31,7 @@ def as_one(sections: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         return f'href="#{found[1]}{"-" + found[2] if found[2] else ""}"'
 
     def body(section: Mapping[str, Any]) -> str:
-        own = _OWN.sub(lambda found: f"{found[1]}{section['name']}-", _VIEW.sub("", section["body"]))
+        own = _OWN.sub(lambda found: f"{found[1]}{section['name']}-", _FOLDED.sub("", section["body"]))
         return _OTHER.sub(inside, own).replace(' loading="lazy"', "")
 
     return [{**section, "body": body(section)} for section in sections]

@@ -178,26 +178,39 @@ def test_other_accesses_are_hollow_and_many_series_get_a_key() -> None:
     assert len(figure.legends[0].get_texts()) == 12
 
 
-def test_shares_are_in_the_cells_with_their_interval() -> None:
+def test_shares_are_dots_with_their_interval_before_the_bound() -> None:
     summary = curves()
     figure = drawn(draw_shares, summary)
     write, read = figure.axes[:2]
     assert (write.get_title(loc="left"), read.get_title(loc="left")) == ("write", "read")
-    cells = [text.get_text() for text in write.texts]
-    assert len(cells) == 18
-    assert cells[:3] == ["5.0 %\n4.8 to 5.2", "48 %\n45 to 50", "50 %\n48 to 52"]
-    assert [tick.get_text() for tick in write.get_xticklabels()] == ["1", "12", "48"]
     assert [tick.get_text() for tick in write.get_yticklabels()] == sorted(SERIES.values())
+    counts = [tick.get_text() for tick in write.get_yticklabels(minor=True)]
+    assert counts == ["1", "12", "48"] * len(SERIES)
+    dots = {float(line.get_ydata()[0]): float(line.get_xdata()[0]) for line in shares(write)}
+    assert [dots[place] for place in sorted(dots)][:3] == pytest.approx([0.05, 0.476, 0.5], rel=0.01)
+    rows = summary[summary["operation"] == "write"]
+    assert sorted(dots.values()) == pytest.approx(sorted(rows["share"]))
+    ends = sorted(part.get_segments()[0][:, 0].tolist() for part in write.collections)
+    expected = sorted(rows[["share_low", "share_high"]].to_numpy().tolist())
+    assert np.ravel(ends) == pytest.approx(np.ravel(expected))
+    bound = [line for axes in (write, read) for line in axes.get_lines() if list(line.get_xdata()) == [1, 1]]
+    assert len(bound) == 2
 
 
-def test_cells_that_were_not_measured_are_empty_and_few_samples_are_told() -> None:
+def shares(axes: Axes) -> list[Line2D]:
+    return [line for line in axes.get_lines() if len(line.get_xdata()) == 1 and line.get_markersize() == 4.5]
+
+
+def test_layouts_that_were_not_measured_have_no_dot_and_few_samples_are_told() -> None:
     summary = curves(spread=(1.0, 1.0))
     summary = summary[~((summary["type"] == "replicate") & (summary["workers"] == 12))]
     figure = drawn(draw_shares, summary, provenance=REAL)
-    cells = [text.get_text() for text in figure.axes[0].texts]
-    assert sorted(set(cells) - {""}) == ["48 %\nn = 2", "5.0 %\nn = 2", "50 %\nn = 2"]
-    assert sum(cell != "" for cell in cells) == 16
+    dots = shares(figure.axes[0])
+    assert len(dots) == 16
+    assert {line.get_markerfacecolor() for line in dots} == {"white"}
     assert "insufficient n" in words(figure)
+    apart = summary.assign(share=float("nan"))
+    assert [text.get_text() for text in drawn(draw_shares, apart, provenance=REAL).axes[0].texts] == ["two groups"] * 16
 
 
 def scaled_samples(scales: tuple[int, ...] = (200,)) -> pd.DataFrame:

@@ -9,9 +9,12 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis.saturation.resources import Capacity, Limits, Operations, capacities, with_operations
+from glusterlab.analysis.saturation.verdict import judge
 from glusterlab.errors import RawStoreError
 from glusterlab.sections.saturation import memory_by_host, operations_by_cell
 from glusterlab.spec.yaml import load_cluster
+from tests.busy_pool import HOSTS, START, Pool
+from tests.conftest import build_samples
 
 Make = Callable[..., pd.DataFrame]
 FIRST_LIGHT = Path(__file__).parents[2] / "raw" / "first-light"
@@ -50,15 +53,33 @@ def test_hosts_without_facts_are_absent(tmp_path: Path) -> None:
     hosts = {"s1": {"memory_bytes": 64}, "s2": {"memory_bytes": "much"}, "s3": None, "s4": {"memory_bytes": True}}
     for known, found in ((hosts, {"s1": 64}), ([], {})):
         environment.write_text(json.dumps({"schema_version": 1, "hosts": known}))
-        assert memory_by_host(tmp_path) == found
+        assert memory_by_host(tmp_path) == {1: found}
     environment.write_text("{")
     with pytest.raises(RawStoreError, match="expected JSON"):
         memory_by_host(tmp_path)
 
 
+def test_memory_is_that_of_the_machine_that_measured_the_sample(tmp_path: Path) -> None:
+    # it went on on a machine with half the memory
+    for name, memory in (("environment.json", 64e9), ("environment-2.json", 32e9)):
+        hosts = {host: {"memory_bytes": memory} for host in HOSTS}
+        (tmp_path / name).write_text(json.dumps({"schema_version": 1, "hosts": hosts}))
+    known = memory_by_host(tmp_path)
+    assert {machine: hosts[HOSTS[0]] for machine, hosts in known.items()} == {1: 64e9, 2: 32e9}
+    times = {"start_s": START, "end_s": START + 60, "elapsed_s": 60.0}
+    samples = build_samples({("disperse", "write", 12): [1.0, 1.0, 1.0]}, **times).assign(machine=[1, 2, 3])
+    pool = Pool().other("memory", "available_bytes", 16e9, HOSTS)
+    telemetry = pd.concat([pool.table(row) for _, row in samples.iterrows()])
+    found = judge(telemetry, samples, {str(samples["cell_id"].iloc[0]): Capacity(memory=known)})
+    used = found.use[found.use["subsystem"] == "server memory"].groupby("sample")["mean"].mean()
+    assert used.to_dict() == pytest.approx({1: 0.75, 2: 0.5})
+    # of a machine without facts nothing is said
+    assert "memory" in found.verdicts.set_index("sample")["not_judged"][3]
+
+
 def test_a_campaign_that_was_measured_has_its_facts(rows: pd.DataFrame) -> None:
     memory = memory_by_host(FIRST_LIGHT)
-    assert len(memory) == 18
+    assert [(machine, len(hosts)) for machine, hosts in memory.items()] == [(1, 18)]
     cluster = load_cluster(FIRST_LIGHT / "cluster.yaml")
     limits = {str(cell): Limits(100.0, 50.0, 24.0, 36.0, "night") for cell in rows["cell_id"]}
     of = capacities(rows, cluster, limits, memory, {})

@@ -171,6 +171,17 @@ def test_each_row_of_the_numbers_is_a_mark(browser: Browser, state: str) -> None
     assert points.startswith("blob:")
 
 
+def test_compare_has_a_mark_and_a_verdict_for_each_cell(browser: Browser) -> None:
+    browser.open("compare.html#one=second-light&other=first-light|gone", DRAWN)
+    assert browser.run("return location.hash") == "#one=second-light&other=first-light"
+    assert browser.find("#what")[0].text.startswith("first-light against second-light")
+    marks = browser.run(MARKS.replace('["mean", "group"].includes(datum.kind)', "datum.verdict"))
+    browser.find("#numbers summary")[0].click()
+    verdicts = [cell.text for cell in browser.find("#numbers tbody td:nth-child(8)")]
+    assert verdicts == ["insufficient n"] * len(CELLS)
+    assert marks == len(CELLS)
+
+
 PLACES = """
 const view = document.getElementById("chart").view, found = [];
 (function walk(item, dx) {
@@ -374,7 +385,7 @@ def test_home_leads_to_answers(browser: Browser) -> None:
     price, binds, slower, contradicted = texts
     assert "per 1,000 USD" in price
     assert "disks" in binds
-    assert slower.startswith(f"Of {len(CELLS)} cells slower in second-light, with the whole bar below 1: 0; faster: 0.")
+    assert slower.startswith(f"second-light against first-light: {len(CELLS)} cells, 5 insufficient n; margin ± 5 %, ")
     assert re.match(r"\d+ of \d+ claims", contradicted)
 
 
@@ -400,6 +411,10 @@ def test_search_finds_claims_figures_and_cells(browser: Browser) -> None:
 def test_hostile_titles_stay_text(browser: Browser) -> None:
     browser.open("index.html")
     assert HOSTILE in browser.find("#campaigns + div")[0].get_attribute("textContent")
+    # words beside a title that turns the direction of writing do not turn with it
+    assert HOSTILE in [each.get_attribute("textContent") for each in browser.find("bdi")]
+    links = "return [...document.querySelectorAll('a')].map((each) => getComputedStyle(each).unicodeBidi)"
+    assert set(browser.run(links)) == {"isolate"}
     browser.open("claims.html", DRAWN)
     assert HOSTILE in browser.find("#choice option")[0].get_attribute("textContent")
     assert browser.run("return [...document.scripts].filter((each) => !each.src).length") == 0

@@ -12,16 +12,20 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from glusterlab.analysis.compare.conditions import Conditions
 from glusterlab.analysis.select import summarise, valid_samples, with_series
 from glusterlab.cli import app
 from glusterlab.errors import DataError, UsageError
 from glusterlab.figures.explorer import PAGE
 from glusterlab.reproduce.state import STATE as REPRODUCED
+from glusterlab.sections.comparison import Release
 from glusterlab.site.alone import alone
 from glusterlab.site.build import STATE, build
-from glusterlab.site.data import Report, pairs, plain
+from glusterlab.site.data import PAIR, Report, pairs, plain
 from glusterlab.site.pages import PAGES, script
 from glusterlab.tables.build import load
+from tests.conftest import build_samples
+from tests.release_samples import KIB, MIB, SPREAD, newer, older
 from tests.site.projects import CELLS, FIGURE, HOSTILE, make_project
 
 
@@ -33,7 +37,12 @@ def data(project: Path, name: str) -> Any:
 
 
 def records(table: dict[str, Any]) -> list[dict[str, Any]]:
-    return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    words, columns = table.get("words", {}), table["columns"]
+    values = [
+        [words[name][of] if name in words else of for name, of in zip(columns, row, strict=True)]
+        for row in table["rows"]
+    ]
+    return [dict(zip(columns, row, strict=True)) for row in values]
 
 
 def test_means_intervals_and_samples_are_those_of_the_library(project: Path) -> None:
@@ -48,7 +57,30 @@ def test_means_intervals_and_samples_are_those_of_the_library(project: Path) -> 
         of = expected.loc[ids[row["cell"]]]
         names = ("mean", "low", "high", "whole_mean")
         assert [row[name] for name in names] == pytest.approx([of[name] for name in names], rel=1e-5)
-        assert row["n"] == of["n"] == len(row["values"]) == len(row["samples"])
+        assert row["n"] == of["n"] == len(row["values"])
+
+
+def test_a_large_campaign_is_a_tenth_of_a_megabyte() -> None:
+    # as many cells as the reference campaign has, a third of them of small files, six samples each
+    def cells(tool: str, counts: range) -> pd.DataFrame:
+        kinds = [(kind, operation) for kind in ("replicate", "disperse") for operation in ("write", "read")]
+        numbers = {
+            (*kind, workers): [1e6 * workers / 3 * share for share in SPREAD[:6]]
+            for kind in kinds
+            for workers in counts
+        }
+        return build_samples(numbers, tool=tool, servers=6)
+
+    samples = with_series(
+        pd.concat([cells("iozone", range(1, 33)), cells("smallfile", range(1, 18))], ignore_index=True)
+    )
+    samples["elapsed_s"], samples["operations_per_s"] = 1e7 / samples["throughput_bytes_per_s"], samples["files_per_s"]
+    report = Report(section=None, figures=Path())  # type: ignore[arg-type]
+    report.__dict__.update(samples=samples, prices=None)
+    of = report.cells_data({cell: {"binds": "disks, then network", "agree": 6} for cell in report.cells["id"]})
+    assert (len(of["rows"]), len(of["quantities"])) == (196, 4)
+    assert {row["binds"] for row in records(of)} == {"disks, then network"}
+    assert len(script("cells/large", of)) <= 100_000
 
 
 def test_a_cell_has_its_samples_files_series_figures_and_claims(project: Path) -> None:
@@ -73,26 +105,45 @@ def test_a_cell_has_its_samples_files_series_figures_and_claims(project: Path) -
         assert cell in {side["cell_id"] for side in sides}
 
 
-def test_two_campaigns_with_the_same_samples_differ_in_no_cell(project: Path) -> None:
-    (pair,) = data(project, "pairs.js")
-    assert (pair["one"], pair["other"], len(pair["rows"])) == ("first-light", "second-light", len(CELLS))
+def test_campaigns_are_held_together_as_the_command_does(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    names = ["first-light", "second-light"]
+    (one, other) = data(project, "pairs.js")["pairs"]
+    assert [(each["one"], each["other"]) for each in (one, other)] == [tuple(names), tuple(names[::-1])]
+    told = json.loads(CliRunner().invoke(app, ["compare", *(f"raw/{name}" for name in names), "--json"]).stdout)
+    expected = [plain({name: row[name] for name in PAIR if name != "title"}) for row in told["cells"]]
+    found = records(one)
+    assert [{name: row[name] for name in expected[0]} for row in found] == expected
+    assert len({row["title"] for row in found}) == len(CELLS)
+    assert {row["verdict"] for row in found} == {"insufficient n"}
+    assert len(one["warnings"]) == len(told["warnings"]) > 0
     # a name and a digest are no conditions
-    assert pair["differences"]["rows"] == []
-    for row in records(pair):
-        assert row["low"] < row["ratio"] == 1 < row["high"]
+    assert one["differences"]["rows"] == []
+    assert f"second-light against first-light: {len(CELLS)} cells, 5 insufficient n" in one["says"]
+    # Home says what the page does
+    assert f"{one['says'][0]}.</li>" in (project / "figures" / "site" / "index.html").read_text()
 
 
-def test_cells_on_other_scales_are_not_compared() -> None:
-    one = {"cell": {"scale": 200.0, "values": {"throughput_bytes_per_s": [1.0, 1.1, 1.2]}}}
-    other = {"cell": {**one["cell"], "scale": 100.0}}
-    known = {"release": "10.3", "environment": {}, "cluster": {}, "tools": {}, "backings": []}
-    under = {name: {"name": name, "campaign": {"repeats": n}, **known} for n, name in enumerate(("one", "other"))}
-    assert pairs({"one": one, "other": other}, under) == []
-    (pair,) = pairs({"one": one, "other": one}, under)
-    assert len(pair["rows"]) == 1
-    assert [(row["where"], row["what"], row["other"]) for row in records(pair["differences"])] == [
-        ("campaign", "repeats", "1")
-    ]
+def held(name: str, version: str, samples: pd.DataFrame) -> Release:
+    conditions = Conditions(name, version, {}, {}, {}, {})
+    return Release(version, name, Path(name), version, "", samples, conditions, testbed=False, half_width=None)
+
+
+def test_a_cell_is_slower_by_the_corrected_test_alone() -> None:
+    effects = {("read", 4 * MIB): 0.8}
+    # nine rounds of ten on one side: the interval leaves 1 out, and of four cells it is chance
+    hinted = newer(effects)
+    rows = hinted.index[(hinted["operation"] == "create") & (hinted["file_size_bytes"] == 32 * KIB)]
+    hinted.loc[rows, "files_per_s"] *= [1.06] + [0.93] * 9
+    pair, _ = pairs([held("a", "10.3", older()), held("b", "11.1", hinted)])["pairs"]
+    assert pair["another_release"]
+    found = {row["title"].partition(",")[0]: row for row in records(pair)}
+    assert found["read 4 MiB"]["verdict"] == "slower"
+    hint = found["create 32 KiB"]
+    assert hint["high"] < 1
+    assert hint["p_corrected"] > 0.05
+    assert hint["verdict"] == "undecided"
+    assert pairs([held("a", "10.3", older()), held("b", "11.1", hinted.assign(cell_id="else"))])["pairs"] == []
 
 
 def test_findings_have_an_interval_and_no_evidence_twice(project: Path) -> None:

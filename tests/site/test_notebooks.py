@@ -11,6 +11,7 @@ from glusterlab.errors import DataError
 from glusterlab.figures.chapters import Chapter, Figure
 from glusterlab.figures.tables import Table
 from glusterlab.site.notebooks import SectionBody, markdown, picture_of, sanitised
+from glusterlab.site.printing import as_one
 from tests.figures.page import Page
 from tests.site import projects
 from tests.site.projects import code, shown, write_notebook
@@ -92,6 +93,11 @@ def test_a_saved_figure_is_its_files_where_the_notebook_has_it(tmp_path: Path) -
     # what no output shows is not lost: it is at the end
     assert html.index("Before.") < html.index("fig05-a") < html.index("After.") < html.index("fig06-b")
     assert "<b>Figure 5: Curve</b> By workers." in html
+    # its numbers can be unfolded above it, which paper does not have
+    assert html.index("<summary>Numbers</summary>") < html.index('<td class="n">2</td>') < html.index("<img ")
+    (printed,) = as_one([{"name": "10-large", "body": html}])
+    assert "<td" not in printed["body"]
+    assert printed["body"].count("<img ") == 2
     # once for each figure: the caption that the notebook has below it is the same
     assert html.count("By workers.") == 2
 
@@ -163,6 +169,8 @@ def test_nothing_hostile_of_a_notebook_runs_or_loads(tmp_path: Path, hostile: st
     )
     page = Page(html)
     allowed = {
+        "details",
+        "summary",
         "p",
         "div",
         "pre",

@@ -92,7 +92,7 @@ class Capacity:
     operations: Operations | None = None  # of one brick
     serial: bool = False  # a brick is one disk that serves one request at a time
     one_machine: bool = False  # a testbed
-    memory: Mapping[str, float] = field(default_factory=dict)  # bytes by host
+    memory: Mapping[int, Mapping[str, float]] = field(default_factory=dict)  # bytes by machine and host
 
     def __post_init__(self) -> None:
         for name in ("server_link", "client_link", "disk_read", "disk_write", "server_read", "server_write"):
@@ -113,10 +113,10 @@ def capacities(
     samples: pd.DataFrame,
     cluster: Cluster | None,
     limits: Mapping[str, Limits],
-    memory: Mapping[str, float],
+    memory: Mapping[int, Mapping[str, float]],
     operations: Mapping[str, Operations],
 ) -> dict[str, Capacity]:
-    """What the resources under every cell can do, by ``cell_id``, as `operations` of a brick; `memory` by host."""
+    """What the resources under every cell can do, by ``cell_id``, as `operations` of a brick; `memory` by machine."""
     found: dict[str, Capacity] = {}
     common = Capacity(one_machine=cluster is not None and cluster.is_testbed, memory=memory)
     for cell, limit, backing, kind in _backings(samples, limits, cluster):
@@ -304,7 +304,8 @@ def _memories(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
     for role in ("",) if capacity.one_machine else ("server", "client"):
         series, available = timeline.of("memory", "available_bytes", role)
         hosts = tuple(str(host) for host in series["host"])
-        total = np.array([capacity.memory.get(host, math.nan) for host in hosts])
+        memory = capacity.memory.get(timeline.machine, {})
+        total = np.array([memory.get(host, math.nan) for host in hosts])
         if not len(hosts) or not np.isfinite(total).any():
             continue
         used = 1 - available / total[:, np.newaxis]

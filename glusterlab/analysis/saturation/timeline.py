@@ -60,6 +60,7 @@ class Timeline:
     inside: NDArray[np.bool_]  # the measured part, shape (steps,)
     series: Series  # what each row of `values` is
     values: NDArray[np.float64]  # shape (series, steps); NaN where a host has no record
+    machine: int  # of a testbed that moved: which one measured it
 
     def of(self, activity: str, metric: str, role: str = "") -> tuple[pd.DataFrame, NDArray[np.float64]]:
         """The series of a metric, columns `NAMES`, and their values."""
@@ -90,7 +91,7 @@ def timelines(
     columns += [known[name].to_numpy(dtype=float) for name in ("time_s", "value")]
     found: dict[bytes, Series] = {}
     within = {(str(cell), sample): part for cell, sample, *part in parts.itertuples(index=False, name=None)}
-    for cell, sample in samples[["cell_id", "sample"]].itertuples(index=False, name=None):
+    for cell, sample, machine in samples[["cell_id", "sample", "machine"]].itertuples(index=False, name=None):
         place = groups.get((cell, sample))
         laid = None if place is None else _lay_out(*(column[place] for column in columns))
         if laid is None:
@@ -103,7 +104,7 @@ def timelines(
         start, end = within.get((str(cell), sample), (math.nan, math.nan))
         # a record counts where most of what it averages over lies inside
         inside = (ends - step / 2 > start) & (ends - step / 2 <= end)
-        yield str(cell), int(sample), Timeline(ends, step, inside, found[key], _covered(values))
+        yield str(cell), int(sample), Timeline(ends, step, inside, found[key], _covered(values), machine)
 
 
 def _lay_out(

@@ -9,6 +9,7 @@ glusterlab.chart = (() => {
     legend: { labelColor: "var(--ink)", titleColor: "var(--ink)", labelFontSize: 12, titleFontSize: 12, orient: "bottom", labelLimit: 400 },
     header: { labelColor: "var(--ink)", labelFontSize: 13, labelFontWeight: 600, title: null }, title: { color: "var(--ink)" }, rule: { color: "var(--ink)" },
   };
+  const SHAPES = { s: "square", o: "circle", D: "diamond", d: "diamond", h: "circle", "^": "triangle-up", v: "triangle-down", p: "circle", P: "cross" };
   // a colour of the figures, lighter on dark paper
   const tone = (colour) => `color-mix(in srgb, ${colour} var(--own), white)`;
   // where there is no room beside the chart, what is chosen stands folded above it, in the order of the tab key
@@ -55,5 +56,5 @@ glusterlab.chart = (() => {
     drawn.querySelectorAll("svg").forEach((each) => each.setAttribute("aria-hidden", "true"));
     return view;
   }
-  return { draw, tone };
+  return { draw, tone, SHAPES };
 })();

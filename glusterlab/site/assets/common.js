@@ -25,8 +25,9 @@ const glusterlab = (() => {
     });
   }
 
-  function rows(table) {
-    return table.rows.map((row) => Object.fromEntries(table.columns.map((name, n) => [name, row[n]])));
+  // a column of text has the numbers of its words, where each stands once
+  function rows({ columns, rows: list, words = {} }) {
+    return list.map((row) => Object.fromEntries(columns.map((name, n) => [name, words[name] ? words[name][row[n]] : row[n]])));
   }
 
   function el(name, attributes = {}, ...children) {

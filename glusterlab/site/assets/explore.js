@@ -9,7 +9,6 @@
     operation: { label: "Operation" }, access: { label: "Access" }, release: { label: "Release" }, campaign: { label: "Campaign" }, study: { label: "Study" }, tool: { label: "Tool" }, binds: { label: "What binds" },
   };
   const PER = { "": "the whole pool", disks: "per disk", servers: "per server", price: "per 1,000 of its price" };
-  const SHAPES = { s: "square", o: "circle", D: "diamond", h: "circle", "^": "triangle-up", v: "triangle-down", p: "circle", P: "cross" };
   const COLOURS = ["#1f4e89", "#e07b39", "#2a7f62", "#9d811d", "#6f5a8f", "#b0413e", "#5b5b5b", "#cf82ae"];
   const GROUPS = ["disks", "server", "software", "network", "support"];
 
@@ -109,7 +108,7 @@
     const log = !ranking && spans(found.map((record) => record.cell[chosen.x])), where = ranking ? null : places(found, lanes, log);
     const looks = names.map((name) => (chosen.colour === "series" ? site.looks[name] : null));
     const colour = { field: "colour", type: "nominal", title: null, legend: { symbolOpacity: 1, symbolStrokeWidth: 0 }, scale: { domain: names, range: names.map((_, n) => chart.tone(looks[n]?.colour || COLOURS[n % COLOURS.length])) } };
-    const shape = { field: "colour", type: "nominal", title: null, scale: { domain: names, range: names.map((_, n) => SHAPES[looks[n]?.marker] || ["circle", "square", "diamond", "triangle-up"][n % 4]) } };
+    const shape = { field: "colour", type: "nominal", title: null, scale: { domain: names, range: names.map((_, n) => chart.SHAPES[looks[n]?.marker] || ["circle", "square", "diamond", "triangle-up"][n % 4]) } };
     const at = ranking
       ? { field: "x", type: "nominal", title: null, sort: [...new Set(ordered.map((record) => text(chosen.x, record.cell[chosen.x])))], axis: place.clientWidth < 600 ? { labelLimit: 118, labelOffset: -7, labelExpr: "split(datum.label, ', ')" } : { labelLimit: 200 } }
       : { field: "x", type: "quantitative", title: DIMENSIONS[chosen.x].label, scale: { type: log ? "log" : "linear", nice: false, padding: 16 }, axis: { values: [...new Set(found.map((record) => record.cell[chosen.x]))], ...(chosen.x === "nominal_size" ? { labelExpr: sizeLabels(found) } : { format: "d" }) } };

@@ -15,9 +15,9 @@
       const lists = await Promise.all(site.campaigns.map(async (campaign) =>
         (await load(`search/${campaign.name}`)).map((entry) => ({ ...entry, campaign: campaign.title }))));
       const more = site.campaigns.map((campaign) => ({ t: `${campaign.title}: all its numbers`, k: "campaign", u: `explore.html#campaign=${encodeURIComponent(campaign.name)}`, x: `${campaign.name} ${campaign.release} ${campaign.study}`, campaign: campaign.title }));
-      for (const { one, other } of await load("pairs")) {
+      for (const { one, other } of (await load("pairs")).pairs) {
         const [x, y] = [one, other].map((name) => site.campaigns.find((each) => each.name === name));
-        more.push({ t: `${other} over ${one}: which cells are slower, which faster`, k: "comparison", u: `compare.html#one=${encodeURIComponent(one)}&other=${encodeURIComponent(other)}`, x: `${x.release} ${y.release} compare`, campaign: y.title });
+        more.push({ t: `${other} against ${one}: which cells are slower, which faster`, k: "comparison", u: `compare.html#one=${encodeURIComponent(one)}&other=${encodeURIComponent(other)}`, x: `${x.release} ${y.release} compare`, campaign: y.title });
       }
       // 32 KB finds 32 KiB, creates finds create, and 10.3 is one word
       const processTerm = (term) => term.toLowerCase().replace(/^([kmgt])ib$/, "$1b").replace(/(?<=\w{3})s$/, "");
