@@ -35,7 +35,7 @@ def above_words(table: pd.DataFrame) -> list[str]:
 def _short_name(row: pd.Series) -> str:
     """A series within its family: geometry, and what else tells it apart."""
     common = layout_label(str(row["type"]), str(row["geometry"]), str(row["kind"]))
-    return str(row["geometry"]) + str(row["series"]).removeprefix(common)
+    return str(row["kind" if row["type"] == "other" else "geometry"]) + str(row["series"]).removeprefix(common)
 
 
 def _draw_limit(axes: Axes, rows: pd.DataFrame, factor: float, curve: pd.DataFrame) -> Line2D | None:
@@ -147,8 +147,8 @@ def draw_workers_and_limits(
         scales = table.drop_duplicates(names)[[*names, "scale"]].astype(dict.fromkeys(names, str))
         scale = fits[names].astype(str).merge(scales, how="left", on=names)["scale"].astype(float).fillna(1.0)
         fits = fits.assign(fitted=fits["fitted"] * scale.to_numpy())
-    kinds = [BACKING_LABELS.get(kind, kind) for kind in table["kind"].astype(str)]
-    drawn = shown.table.assign(_family=[f"{of} on {kind}" for of, kind in zip(table["type"], kinds, strict=True)])
+    family = table["type"].astype(str) + " on " + table["kind"].astype(str).replace(BACKING_LABELS)
+    drawn = shown.table.assign(_family=family.str.removeprefix("other on "))
     families = sorted(drawn["_family"].unique(), reverse=True)
     stated = drawn["published"].astype(float)
     far = {name for name, of in drawn.groupby("_family") if of["limit"].max() * factor > _FAR * top_of(of, factor)}

@@ -13,6 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from glusterlab.analysis.select import VIEWS, split_values
 from glusterlab.plots.style import GREY, INK, LayoutStyle, ink, interval_words, row_style
+from glusterlab.units import short_number
 
 DOTS_BELOW = 6  # samples; with fewer the dots are the figure, and a bar would promise more than it knows
 DASHED = (0, (4, 3))
@@ -88,6 +89,14 @@ def stated(axes: Axes, x: float, y: float, *, colour: str = INK, along: str = "y
     """A number that the study states: a wide tick under the samples; the values are `along` that axis."""
     sign, size = ("_", 16) if along == "y" else ("|", 19)
     axes.plot([x], [y], sign, ms=size, mew=2.2, color=colour, alpha=0.8, zorder=_BEHIND)
+
+
+def mean_words(row: Mapping[Any, Any], factor: float) -> str:
+    """A row's mean, and times its scale; of two groups their centres."""
+    if math.isnan(row["mean"]):
+        return f"two groups, {' and '.join(short_number(row[f'group_{end}'] * factor) for end in ('low', 'high'))}"
+    full = "" if row["scale"] == 1 else f"  (× {row['scale']:g}: {short_number(row['mean'] * row['scale'] * factor)})"
+    return short_number(row["mean"] * factor) + full
 
 
 def whole_time(axes: Axes, places: Sequence[float], rows: pd.DataFrame, factor: float, *, along: str = "y") -> None:

@@ -9,7 +9,6 @@ from glusterlab.analysis.words import best_count, worker_count
 from glusterlab.plots import marks
 from glusterlab.plots.findings import by_operation, leads
 from glusterlab.plots.style import Frame, comparable
-from glusterlab.units import short_number
 
 BAR_IN, PANEL_IN = 0.38, 0.30
 RISING = "\N{UPWARDS ARROW}"  # stands behind the worker count where the curve still rises
@@ -20,18 +19,11 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | 
     """A row per row of `efficiency`: mean, 95 % interval, samples, the published number; bars from six samples on."""
     bars = marks.as_bars(rows)
     for place, row in enumerate(rows.to_dict("records")):
-        alone = row["mean"] != row["mean"]
         marks.mean_in_row(axes, place, row, factor, bars=bars)
         stated = row["published"] * factor / row["scale"]
         if stated == stated:
             marks.stated(axes, stated, place, along="x")
-        text = short_number(row["mean"] * factor)
-        if alone:
-            centres = row["group_low"], row["group_high"]
-            text = f"two groups, {' and '.join(short_number(centre * factor) for centre in centres)}"
-        elif row["scale"] != 1:
-            text += f"  (× {row['scale']:g}: {short_number(row['full_size_mean'] * factor)})"
-        text += f", {worker_count(row['workers'])}" + f" {RISING}" * row["still_rising"]
+        text = f"{marks.mean_words(row, factor)}, {worker_count(row['workers'])}{f' {RISING}' * row['still_rising']}"
         marks.words_at_right(axes, place, text)
     if len(rows):
         marks.whole_time(axes, range(len(rows)), rows, factor, along="x")

@@ -5,7 +5,6 @@ import pandas as pd
 from glusterlab.analysis.select import split_values
 from glusterlab.plots import marks
 from glusterlab.plots.style import Frame
-from glusterlab.units import short_number
 
 COURSE = {"latency_mean_s": ("mean latency, ms", 1e3), "throughput_bytes_per_s": ("MB/s", 1e-6)}
 """Columns of the samples table that are drawn by the number of streams: axis and factor."""
@@ -20,11 +19,9 @@ def draw_streams_held(figure: Frame, table: pd.DataFrame, *, stands_for: float) 
     figure.signs = marks.signs(table, along="x", published=False)
     axes = figure.panel(len(table) * _BAR_IN + 0.6)
     for place, row in enumerate(table.to_dict("records")):
-        alone = row["mean"] != row["mean"]
         marks.mean_in_row(axes, place, row, 1.0, bars=marks.as_bars(table))
-        centres = [row["group_low"], row["group_high"]] if alone else [row["mean"]]
-        text = " and ".join(short_number(centre) for centre in centres)
-        marks.words_at_right(axes, place, f"{'two groups, ' * alone}{text}, {row['disks']} disks")
+        words = marks.mean_words(row | {"scale": 1}, 1.0)
+        marks.words_at_right(axes, place, f"{words}, {row['disks']} disks")
     marks.rows_axis(axes, list(table["series"]))
     most = max(value for values in table["values"] for value in split_values(values))
     axes.set_xlim(0, 1.5 * max(most, table["high"].fillna(0).max(), 1))

@@ -292,3 +292,5 @@ def test_limits_are_the_hardwares_divided_by_the_scale(section: Section, make_sa
     lost = samples.assign(cell_id="lost", backing="nvme")
     stated = Limits(20e9 / 8 / 200, 10e9 / 8 / 200, 1224e6 / 200, 1107e6 / 200)
     assert section.limits(pd.concat([samples, lost])) == {samples["cell_id"].iloc[0]: stated}
+    section.cluster.backings["raid6"] = section.cluster.backings["raid6"].model_copy(update={"kind": "raid0"})
+    assert section.limits(samples) == {samples["cell_id"].iloc[0]: stated}
