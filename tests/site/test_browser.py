@@ -340,6 +340,17 @@ def test_a_closed_claim_shows_its_ratio_interval_and_n(browser: Browser) -> None
     assert all(re.search(r"Measured: [\d.]+.* \([\d.]+ to [\d.]+\), n = \d", row.text) for row in measured)
 
 
+def test_a_studys_own_arithmetic_is_not_among_what_was_measured(browser: Browser) -> None:
+    browser.open("claims.html#campaign=first-light&verdict=reproduced", DRAWN)
+    shown = {box.get_attribute("id") for box in browser.find("details.claim")}
+    browser.open("claims.html#campaign=first-light&verdict=reproduced&class=arithmetic", DRAWN)
+    arithmetic = {box.get_attribute("id") for box in browser.find("details.claim")}
+    browser.open("claims.html#campaign=first-light&verdict=reproduced&class=all", DRAWN)
+    assert arithmetic
+    assert not arithmetic & shown
+    assert {box.get_attribute("id") for box in browser.find("details.claim")} == shown | arithmetic
+
+
 def test_a_cell_shows_what_each_disk_did_and_who_uses_it(browser: Browser) -> None:
     browser.open(cell_of(browser, CELLS[3]), DRAWN)
     assert int(browser.run(DRAWN)) > 1

@@ -4,9 +4,9 @@
   const { load, el, number, table, rows, state, address, select, verdict, interval } = glusterlab;
   const site = await load("site"), words = state.read();
   const judged = site.campaigns.filter((each) => each.totals).sort((one, other) => other.cells - one.cells);
-  const place = document.getElementById("claims"), MEASURED = "measured";
+  const place = document.getElementById("claims"), MEASURED = "measured", EVIDENCE = "evidence";
   if (!judged.length) { place.append("No campaign of this report is of a study with claims."); return; }
-  const chosen = { campaign: words.get("campaign") || judged[0].name, chapter: words.get("chapter") || "", kind: words.get("class") || "", verdict: words.get("verdict") || (words.get("claim") ? "all" : MEASURED), claim: words.get("claim") || "" };
+  const chosen = { campaign: words.get("campaign") || judged[0].name, chapter: words.get("chapter") || "", kind: words.get("class") || (words.get("claim") ? "all" : EVIDENCE), verdict: words.get("verdict") || (words.get("claim") ? "all" : MEASURED), claim: words.get("claim") || "" };
   if (!judged.some((each) => each.name === chosen.campaign)) chosen.campaign = judged[0].name;
 
   function estimate(of, unit) {
@@ -52,20 +52,21 @@
     const data = await load(`claims/${campaign.name}`), study = await load(`study-${campaign.study}`);
     const stated = new Map(study.claims.map((each) => [each.id, each]));
     const all = data.claims.map((each) => ({ ...each, stated: stated.get(each.id) }));
-    const only = all.filter((each) => (!chosen.chapter || each.stated.chapter === chosen.chapter) && (!chosen.kind || each.class === chosen.kind) && (chosen.verdict === "all" || each.verdict === chosen.verdict || (chosen.verdict === MEASURED && each.verdict !== "not measured")));
+    const ofKind = (each) => (chosen.kind === EVIDENCE ? !["arithmetic", "fact"].includes(each.class) : chosen.kind === "all" || each.class === chosen.kind);
+    const only = all.filter((each) => (!chosen.chapter || each.stated.chapter === chosen.chapter) && ofKind(each) && (chosen.verdict === "all" || each.verdict === chosen.verdict || (chosen.verdict === MEASURED && each.verdict !== "not measured")));
     state.write({ campaign: chosen.campaign, chapter: chosen.chapter, class: chosen.kind, verdict: chosen.verdict, claim: chosen.claim });
     const set = (key) => (value) => { chosen[key] = value; chosen.claim = ""; show(); };
     const values = (get) => [["", "all"], ...[...new Set(all.map(get))].map((value) => [value, value])];
     document.getElementById("choice").replaceChildren(
       select("Campaign", judged.map((each) => [each.name, each.title]), chosen.campaign, set("campaign")),
       select("Chapter", values((each) => each.stated.chapter), chosen.chapter, set("chapter")),
-      select("Class", values((each) => each.class), chosen.kind, set("kind")),
+      select("Class", [[EVIDENCE, "what a campaign can tell"], ["all", "all"], ...values((each) => each.class).slice(1)], chosen.kind, set("kind")),
       select("Verdict", [[MEASURED, "all that are measured"], ["all", "all"], ...site.verdicts.map((each) => [each, each])], chosen.verdict, set("verdict")));
     document.getElementById("headline").textContent = campaign.headline;
     const totals = rows(campaign.totals), columns = campaign.totals.columns;
     document.getElementById("totals").replaceChildren(el("details", {}, el("summary", {}, "Claims and independent ratios by class"),
       table(columns.map((name, n) => ({ name, right: n > 1, value: (row) => row[name] })), totals, "Claims by class and verdict")));
-    const note = document.getElementById("note"), without = all.filter((each) => (!chosen.chapter || each.stated.chapter === chosen.chapter) && each.verdict === "not measured").length;
+    const note = document.getElementById("note"), without = all.filter((each) => ofKind(each) && (!chosen.chapter || each.stated.chapter === chosen.chapter) && each.verdict === "not measured").length;
     note.textContent = `${only.length} of ${all.length} claims${chosen.verdict === MEASURED && without ? `; ${without} others are not measured ` : ""}`;
     if (chosen.verdict === MEASURED && without) note.append(el("button", { type: "button", onclick: () => set("verdict")("all") }, "Show them, too"));
     place.replaceChildren(...only.map(claim));
