@@ -35,11 +35,11 @@ def load(folder: Path) -> pd.DataFrame:
     return table
 
 
-def load_table(folder: Path, number: int) -> pd.DataFrame:
-    """One of a study's own tables as it was copied: every column as text, what is printed as nothing as ""."""
+def load_table(folder: Path, number: int | str) -> pd.DataFrame:
+    """A study's own table, or ``<name>.csv``, as it was copied: all as text, what is printed as nothing as ""."""
     import pandas as pd
 
-    path = folder / f"table{number}.csv"
+    path = folder / (f"{number}.csv" if isinstance(number, str) else f"table{number}.csv")
     if not path.is_file():
         raise DataError(f"{path}: expected the study's table {number}, found no such file", path=path)
     return pd.read_csv(path, dtype="str", keep_default_na=False)
