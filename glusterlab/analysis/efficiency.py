@@ -137,10 +137,16 @@ def best_of_curves(summary: pd.DataFrame) -> pd.DataFrame:
     return best_workers(summary).merge(rising, on=GROUP, how="left", validate="one_to_one")
 
 
-def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) -> pd.DataFrame:
-    """Samples of layouts with known disks, per disk at the best worker count, with full-size and published values."""
+def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame, *, per: str = "disk") -> pd.DataFrame:
+    """Samples of layouts with known disks, per disk or server at the best workers, with full-size and stated values."""
     best = best_of_curves(summarise(samples[samples["disks"] > 0], quantity))
-    return with_published(with_full_size(per_disk(best)), published, samples)
+    table = with_published(with_full_size(per_disk(best)), published, samples)
+    if per == "disk":
+        return table
+    servers = best["cell_id"].map(samples.drop_duplicates("cell_id").set_index("cell_id")["servers"]).astype(float)
+    stated = {name: table[name] * table["disks"] / servers for name in ("published", "published_any")}
+    best = with_full_size(divided(best, servers, "_per_server"))
+    return best.assign(**stated, published_source=table["published_source"])
 
 
 def all_sizes(samples: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:

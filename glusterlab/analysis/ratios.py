@@ -41,6 +41,14 @@ def _with_ratios(rows: pd.DataFrame, counterparts: list[pd.Series | None]) -> pd
     return rows.join(pd.DataFrame.from_records(ratios, columns=RATIO))
 
 
+def ratios_to(table: pd.DataFrame, reference: pd.Series, by: list[str]) -> pd.DataFrame:
+    """Each row against the one where `reference` is true that is alike in the columns `by`: columns `RATIO`."""
+    others = {tuple(row[by]): row for _, row in table[reference].iterrows()}
+    rows = table[~reference].reset_index(drop=True)
+    compared = _with_ratios(rows, [others.get(tuple(row[by])) for _, row in rows.iterrows()])
+    return compared[compared["ratio_to"] != ""].reset_index(drop=True)
+
+
 def server_advantage(
     table: pd.DataFrame, servers: Collection[str], published: pd.DataFrame | None = None
 ) -> pd.DataFrame:

@@ -91,11 +91,11 @@ def draw_sizes(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: float) 
 
 
 def draw_by_file_size(figure: Frame, table: pd.DataFrame, sizes: Iterable[int], *, unit: str, factor: float) -> None:
-    """Throughput per disk (`efficiency`) of one operation over the study's file sizes (nominal, bytes)."""
-    shown = comparable(table)
+    """Throughput per disk or server (`efficiency`) of one operation over the study's file sizes (nominal, bytes)."""
+    shown, of = comparable(table), table["quantity"].iloc[0].rpartition("_per_")[2]
     figure.key, figure.signs = layout_key(table), marks.signs(table)
     side = " Published numbers: on the right axis." if shown.two_axes and table["published"].notna().any() else ""
-    figure.subtitle = [f"Over all disks of the pool, {best_count(table)}.{side}", *shown.note]
+    figure.subtitle = [f"Over all {of}s of the pool, {best_count(table)}.{side}", *shown.note]
     axes, sizes_axis = figure.panel(), SizeAxis(sizes, table)
     at = table["nominal_file_size_bytes"].map(sizes_axis.place)
     figure.finding = leads((f"at {format_size(sizes_axis.sizes[n])}", table[at == n]) for n in sorted(set(at)))
@@ -112,5 +112,5 @@ def draw_by_file_size(figure: Frame, table: pd.DataFrame, sizes: Iterable[int], 
     else:
         axes.set_ylim(0, top)
     axes.set_xlabel("file size")
-    axes.set_ylabel(f"{unit} per disk, {shown.words}{scaled}")
-    shown.second_axis(axes, "y", f"{unit} per disk")
+    axes.set_ylabel(f"{unit} per {of}, {shown.words}{scaled}")
+    shown.second_axis(axes, "y", f"{unit} per {of}")

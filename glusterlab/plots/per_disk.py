@@ -15,7 +15,7 @@ RISING = "\N{UPWARDS ARROW}"  # stands behind the worker count where the curve s
 ANY_LAYOUT = "published, for any layout"
 
 
-def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | None = None) -> None:
+def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | None = None, line: str = "") -> None:
     """A row per row of `efficiency`: mean, 95 % interval, samples, the published number; bars from six samples on."""
     bars = marks.as_bars(rows)
     for place, row in enumerate(rows.to_dict("records")):
@@ -33,7 +33,7 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | 
         places = np.flatnonzero(of_any == value)
         top = -0.62 if places[0] == 0 else places[0] - 0.45
         axes.vlines(value, top, places[-1] + 0.45, zorder=2.5, **marks.STATED_LINE)
-        marks.words(axes, ANY_LAYOUT, (value, top), (3, 0), ha="left", va="bottom", annotation_clip=False)
+        marks.words(axes, line or ANY_LAYOUT, (value, top), (3, 0), ha="left", va="bottom", annotation_clip=False)
     marks.rows_axis(axes, list(rows["series"]) if names is None else names)
 
 
@@ -44,8 +44,8 @@ def right_end(summary: pd.DataFrame, factor: float) -> float:
     return float(np.nanmax([*samples, *summary["high"].astype(float), *stated])) * factor * 1.75
 
 
-def draw_per_disk(figure: Frame, table: pd.DataFrame, *, unit: str, factor: float) -> None:
-    """Throughput per disk by layout (`efficiency`), a panel per operation; `unit` has no "per disk"."""
+def draw_per_disk(figure: Frame, table: pd.DataFrame, *, unit: str, factor: float, line: str = "") -> None:
+    """Throughput per disk or server (`efficiency`), a panel per operation; `line`: what ``published_any`` is."""
     shown = comparable(table)
     operations = operations_of(table)
     panels = [shown.table[shown.table["operation"].astype(str) == operation] for operation in operations]
@@ -56,16 +56,17 @@ def draw_per_disk(figure: Frame, table: pd.DataFrame, *, unit: str, factor: floa
     height = sum(bars) * BAR_IN + len(bars) * PANEL_IN + 0.6 + 0.5 * shown.two_axes
     grid = figure.panels(len(bars), height=height, height_ratios=bars, sharex=True)[:, 0]
     for axes, operation, rows in zip(grid, operations, panels, strict=True):
-        draw_bars(axes, rows, factor)
+        draw_bars(axes, rows, factor, line=line)
         axes.set_title(operation)
     grid[-1].set_xlim(0, right_end(shown.table, factor))
-    grid[-1].set_xlabel(f"{unit} per disk, {shown.words}")
-    shown.second_axis(grid[-1], "x", f"{unit} per disk")
+    unit += f" per {table['quantity'].iloc[0].rpartition('_per_')[2]}"
+    grid[-1].set_xlabel(f"{unit}, {shown.words}")
+    shown.second_axis(grid[-1], "x", unit)
 
 
 def bars_note(table: pd.DataFrame, *, second_axis: bool) -> list[str]:
     """How to read the rows and the arrow, where they are."""
-    lines = [f"Over all disks of the pool, {best_count(table)}."]
+    lines = [f"Over all {table['quantity'].iloc[0].rpartition('_per_')[2]}s of the pool, {best_count(table)}."]
     if second_axis and table["published"].notna().any():
         lines[0] += " Published numbers: on the lower axis."
     if table["still_rising"].astype(bool).any():

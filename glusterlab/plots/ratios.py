@@ -34,8 +34,8 @@ def _ratio_text(row: pd.Series) -> str:
     return f"{row['ratio']:.2f} ({row['ratio_low']:.2f} to {row['ratio_high']:.2f}{holds})"
 
 
-def draw_ratios(axes: Axes, rows: pd.DataFrame) -> None:
-    """Rows of `server_advantage` that have a ratio: point and interval, the published number as a wide tick."""
+def draw_ratios(axes: Axes, rows: pd.DataFrame, names: list[str] | None = None, every: Any = None) -> None:
+    """Rows with a ratio (`RATIO`): point, interval, the published number as a wide tick; the axis holds `every` row."""
     for place, (_, row) in enumerate(rows.iterrows()):
         if not math.isnan(row["ratio_low"]):
             axes.hlines(place, row["ratio_low"], row["ratio_high"], color=INK, linewidth=1.2)
@@ -47,10 +47,28 @@ def draw_ratios(axes: Axes, rows: pd.DataFrame) -> None:
             marks.words(axes, f"{stated:.2f}", (stated, place), (0, 10))
         marks.words_at_right(axes, place, _ratio_text(row), zorder=4)
     axes.axvline(1, color=GREY, linewidth=0.8, zorder=1)
-    columns = ("ratio_low", "ratio_high", "ratio_whole", "published_ratio")
-    ends = [*(end for name in columns for end in rows[name].dropna()), 1.0]
+    columns = ["ratio_low", "ratio_high", "ratio_whole", "published_ratio", "stated_low", "stated_high"]
+    ends = [*(rows if every is None else every).reindex(columns=columns).to_numpy(dtype=float).ravel(), 1.0]
+    ends = [end for end in ends if 0 < end < math.inf]
     axes.set_xlim(min(0.75, *(end * 0.9 for end in ends)), 1 + (max(*ends, 1.2) - 1) * 1.9)
-    marks.rows_axis(axes, _names(rows, "operation"), top=-0.85, below=0.4)
+    marks.rows_axis(axes, names or _names(rows, "operation"), top=-0.85, below=0.4)
+
+
+def draw_named_ratios(figure: Frame, table: pd.DataFrame, *, label: str) -> None:
+    """Ratios (`RATIO`) by ``name`` in panels by ``panel``, over what is stated: ``stated_low`` to ``stated_high``."""
+    words = interval_words(table.assign(low=table["ratio_low"], n=table["ratio_n"]), "of the ratio")
+    figure.subtitle = [f"Above 1 the first is faster. Line: {words}. Hollow: over the whole time, where that is known."]
+    if table["stated_low"].notna().any():
+        figure.subtitle += ["Pale: what the study's words allow; wide tick: its number, where it states one."]
+    panels = list(table.groupby("panel", sort=False))
+    heights = [len(rows) * (RATIO_IN + 0.04) + 0.46 for _, rows in panels]
+    grid = figure.panels(len(panels), height=sum(heights) + 0.5, height_ratios=heights, sharex=True)
+    for (axes,), (title, rows) in zip(grid, panels, strict=True):
+        draw_ratios(axes, rows, list(rows["name"]), table)
+        low, high = rows["stated_low"], rows["stated_high"].clip(upper=1e3)  # an order has no end: the axis cuts it
+        axes.hlines(range(len(rows)), low, high, color=GREY, alpha=0.25, linewidth=7.5, zorder=0.5)
+        axes.set_title(title)
+    axes.set_xlabel(label)
 
 
 def draw_server_advantage(figure: Frame, table: pd.DataFrame, *, unit: str, factor: float) -> None:

@@ -45,7 +45,7 @@ def samples_of(raw: Path, metrics: Metrics) -> pd.DataFrame:
 
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, notebook: str, metrics: Metrics, *campaigns: str) -> Path:
     """A notebook on campaigns by the names of their files in the study's runbook; returns where its figures are."""
-    runbook = PROJECT / "runbooks" / {"91-glusterfs-20": "glusterfs-2.0", "94-azure": "azure"}[notebook]
+    runbook = PROJECT / "runbooks" / {"91-glusterfs-20": "glusterfs-2.0", "97-azure": "azure"}[notebook]
     made: dict[str, SimpleNamespace] = {}
     monkeypatch.setattr(tables, "load", lambda raw, *_: SimpleNamespace(of=lambda _: made[Path(raw).name]))
     monkeypatch.chdir(PROJECT)
@@ -102,7 +102,7 @@ def test_a_crossing_needs_intervals(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         files = 4.0 if cell.layout.type == "other" else 2.0 if cell.workers <= 8 else many
         return {"files_per_s": files, "operations_per_s": 31.0 * cell.workers}
 
-    made = run(tmp_path, monkeypatch, "94-azure", metrics, "campaign", "campaign-native")
+    made = run(tmp_path, monkeypatch, "97-azure", metrics, "campaign", "campaign-native")
     passes = "replicate 2x2, RAID 0 passes the native file system between 8 and 12 threads"
     assert (passes in (made / "azure-a2-creates-by-threads.json").read_text()) is (many > 4)
     assert set(pd.read_csv(made / "azure-a1-random-reads.csv")["campaign"]) == {"campaign-native"}
@@ -112,7 +112,7 @@ def test_a_link_is_held_against_the_baseline(tmp_path: Path, monkeypatch: pytest
     rates = Rates("medium-file", 20, False, "link", "client", "send", 3, {"client01 to server01": 4e6})
     found = SimpleNamespace(name="base", results=(rates,), limits=lambda *_, **__: None)
     monkeypatch.setattr(Baseline, "of", lambda *_: found)
-    made = run(tmp_path, monkeypatch, "94-azure", lambda _: {"files_per_s": 0.1}, "testbed")
+    made = run(tmp_path, monkeypatch, "97-azure", lambda _: {"files_per_s": 0.1}, "testbed")
     assert pd.read_csv(made / "azure-a3-link.csv")["mbit_per_s"].tolist() == [600, 700, 650, 640, 640, 640]
     assert "waits for no fixed time" in (made / "azure-a1-random-reads.json").read_text()
     assert pd.read_csv(made / "extra-azure-growth.csv")["share_of_line"].min() == 1 / 16

@@ -115,6 +115,12 @@ def across_views(judged: Sequence[Judgement], others: Sequence[Judgement], views
     return found
 
 
+def one_by_one(judged: Iterable[Judgement], figure: str) -> list[Judgement]:
+    """Each comparison that has a ratio, of the claims of a figure, as if its claim made that one alone."""
+    found = [_judge(of.claim, (one,), False) for of in judged if figure in of.claim.figure for one in of.comparisons]
+    return [each for each in found if not math.isnan(each.measured.centre)]
+
+
 def _class_of(claim: Claim, scaled: bool) -> ClaimClass:
     if claim.kind == "value":
         return "absolute on a scale model" if scaled else "absolute"
