@@ -132,13 +132,9 @@ def select_nearest(
         rows = rows[rows["layout"].astype(str).isin(layouts)]
     curves = rows.groupby(["nominal_file_size_bytes", "series", "operation"], observed=True)["workers"].nunique()
     long = curves[curves >= LEAST_COUNTS].index.get_level_values("nominal_file_size_bytes")
-    sizes = sorted({int(size) for size in long})
-    if not sizes:
-        return with_series(
-            rows[same_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)].reset_index(drop=True)
-        )
-    size = min(sizes, key=lambda size: abs(math.log(size / nominal_file_size_bytes)))
-    return with_series(rows[rows["nominal_file_size_bytes"] == size].reset_index(drop=True))
+    wanted = nominal_file_size_bytes
+    size = min(long, key=lambda size: abs(math.log(size / wanted)), default=wanted)
+    return with_series(rows[same_size(rows["nominal_file_size_bytes"], size)].reset_index(drop=True))
 
 
 def size_note(samples: pd.DataFrame, drawn: pd.DataFrame, nominal_file_size_bytes: float) -> str:

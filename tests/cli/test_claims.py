@@ -44,7 +44,8 @@ def test_all_claims_are_listed_with_totals(raw: Path, guide: Claims) -> None:
     (peak,) = (line for line in lines if line.startswith("throughput-write-peak "))
     assert (peak.split("  ")[-1], "83.68 MB/s per disk" in peak) == ("model-cannot-tell", True)
     assert (
-        "(independent measured ratios): 3 reproduced (3), 1 contradicted (1), 2 model cannot tell (2), " in result.stdout
+        "(independent measured ratios): 3 reproduced (3), 1 contradicted (1), 2 model cannot tell (2), "
+        in result.stdout
     )
     assert "\n* of the largest of k ratios, at 1 - 0.05 / k\n" in result.stdout
     assert lines[-1] == f"{len(guide.claims)} claims of supermicro-2017, against raw/night"

@@ -26,7 +26,6 @@ from glusterlab.spec.campaign import Campaign
 from glusterlab.spec.cluster import Cluster
 from glusterlab.units import format_size
 
-_NOR = f"nor of another size by {LEAST_COUNTS} worker counts or more"
 _ADJECTIVES = {"replicate": "replicated", "disperse": "dispersed", "distribute": "distributed"}
 
 
@@ -85,10 +84,8 @@ class Chosen:
     @property
     def stands_in(self) -> bool:
         """Whether the samples are of another layout or size than the study's, which says nothing of its statements."""
-        if self.rows.empty:
-            return False
-        size = same_size(self.rows["nominal_file_size_bytes"], self.study.nominal_file_size_bytes)
-        return _label(self.rows.iloc[0]) != self.study.layout or not bool(size.all())
+        same = same_size(self.rows["nominal_file_size_bytes"], self.study.nominal_file_size_bytes).all()
+        return len(self.rows) > 0 and not (same and _label(self.rows.iloc[0]) == self.study.layout)
 
 
 def _label(row: pd.Series) -> str:
@@ -113,14 +110,9 @@ def choose_studies(
             rows = select_nearest(samples, tool=study.tool, nominal_file_size_bytes=nominal, layouts=layout)
         if rows.empty:
             where = f"the layout {layout[0]}" if layout else f"a {_ADJECTIVES.get(study.type, study.type)} volume"
-            found.append(
-                Chosen(
-                    study,
-                    rows,
-                    "",
-                    f"The campaign has no valid sample of {format_size(round(nominal))} files on {where}, {_NOR}.",
-                )
-            )
+            nor = f"nor of another size by {LEAST_COUNTS} worker counts or more"
+            why = f"The campaign has no valid sample of {format_size(round(nominal))} files on {where}, {nor}."
+            found.append(Chosen(study, rows, "", why))
             continue
         note = f"{study.called[:1].upper()}{study.called[1:]}: {study.files} on {study.layout}."
         if (label := _label(rows.iloc[0])) != study.layout:
