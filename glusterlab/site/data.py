@@ -198,6 +198,7 @@ class Report:
         claims, others = self.section.claims, contradictions_of(self.section.claims)
         return {
             "called": self.section.study.called,
+            "title": self.section.study.title,
             "claims": [
                 {name: getattr(claim, name) for name in ("id", "chapter", "section", "figure", "kind", "paraphrase")}
                 | {"reading": claim.reading, "published": published_text(claim), "words": claim.published.words}

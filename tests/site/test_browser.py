@@ -279,6 +279,29 @@ def test_a_view_comes_back_from_its_address(browser: Browser) -> None:
     assert "per 1,000 USD" in heads
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "explore.html#begin=yes&x=gone&colour=toString&facet=gone&per=gone&only-workers=7",
+        "explore.html#begin=yes&price-disks=much",
+        "claims.html#verdict=gone&class=gone&chapter=gone",
+        "claims.html#claim=gone",
+    ],
+)
+def test_an_address_of_what_is_not_there_shows_what_is_usual(browser: Browser, address: str) -> None:
+    browser.open(address.partition("#")[0], DRAWN)
+    usual = browser.run(DRAWN)
+    browser.open(address, DRAWN)
+    assert browser.run(DRAWN) == usual
+    assert browser.complaints() == []
+
+
+def test_a_cell_that_is_not_there_leads_to_those_that_are(browser: Browser) -> None:
+    browser.open("cell.html#campaign=first-light&cell=gone", "return document.querySelector('#facts a')")
+    assert "No such cell" in browser.find("main")[0].text
+    assert browser.find("main h2") == []
+
+
 def test_prices_rank_anew(browser: Browser) -> None:
     def ranked(state: str) -> list[float]:
         browser.open(f"explore.html#campaign=first-light&per=price&x=series&only-workers=48{state}", DRAWN)
@@ -417,6 +440,17 @@ def test_search_finds_claims_figures_and_cells(browser: Browser) -> None:
     browser.find("#search")[0].send_keys(Keys.ARROW_DOWN)
     browser.driver.switch_to.active_element.send_keys(Keys.ENTER)
     assert browser.until("return location.pathname.endsWith('cell.html')")
+
+
+def test_search_is_left_by_escape_and_by_tab(browser: Browser) -> None:
+    browser.open("methods.html")
+    for leave in ([Keys.ARROW_DOWN, Keys.ESCAPE], [Keys.TAB] * 25):
+        browser.find("#search")[0].send_keys("read ")
+        browser.until("return document.querySelectorAll('#found a').length")
+        for key in leave:
+            browser.driver.switch_to.active_element.send_keys(key)
+        assert browser.run("return document.getElementById('found').hidden")
+        assert browser.run("return document.activeElement.id === 'search'") == (Keys.ESCAPE in leave)
 
 
 def test_hostile_titles_stay_text(browser: Browser) -> None:

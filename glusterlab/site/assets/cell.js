@@ -6,9 +6,15 @@
   const at = (id) => document.getElementById(id);
   const site = await load("site"), words = state.read();
   const campaign = words.get("campaign"), id = words.get("cell");
-  if (!site.campaigns.some((each) => each.name === campaign)) { at("title").textContent = "No such campaign in this report"; return; }
+  const missing = (text) => {
+    document.querySelectorAll("main > :not(#title, #facts)").forEach((each) => each.remove());
+    at("title").textContent = text;
+    at("facts").append(el("a", { href: `${ROOT}explore.html` }, "Explore"), " leads to every cell that there is.");
+  };
+  const held = site.campaigns.find((each) => each.name === campaign);
+  if (!held) { missing("No such campaign in this report"); return; }
   const cell = rows(await load(`cells/${campaign}`)).find((each) => each.id === id);
-  if (!cell) { at("title").textContent = "No such cell in this campaign"; return; }
+  if (!cell) { missing("No such cell in this campaign"); return; }
   const all = await load(`cells/${campaign}`), number_ = all.rows.findIndex((row) => row[0] === id);
   const data = await load(`cell/${campaign}/${id}`);
   const quantities = site.quantities.filter((of) => data.samples.some((sample) => sample.values[of.key] !== undefined));
@@ -41,7 +47,7 @@
       ...quantities.map((of) => ({ name: `${of.label}, ${of.unit}`, right: true, value: (sample) => (sample.values[of.key] === undefined ? null : sample.values[of.key] * of.factor) })),
       { name: "Round", value: (of) => of.round, right: true }, { name: "Machine", value: (of) => of.machine, right: true }, { name: "Begun (UTC)", value: (of) => of.begin },
       { name: "What binds it", value: (of) => (data.series.samples.find((each) => each.number === of.sample) || {}).verdict || "" },
-      { name: "Why not valid", value: (of) => of.reasons.map((reason) => `${reason.code}: ${reason.message}`).join("; ") },
+      ...(data.samples.some((of) => of.reasons.length) ? [{ name: "Why not valid", value: (of) => of.reasons.map((reason) => `${reason.code}: ${reason.message}`).join("; ") }] : []),
     ], data.samples, "Samples"));
   }
 
@@ -107,8 +113,9 @@
     at("files").append(el("p", { class: "soft" }, "Telemetry, health, volume and commands are in evidence.tar.xz."));
   }
 
-  function used() {
-    if (data.claims.length) at("used").append(el("p", {}, "Claims: ", ...data.claims.flatMap((claim) => [el("a", { href: address("claims", { campaign, claim }) }, claim), " "])));
+  async function used() {
+    const says = new Map(data.claims.length ? (await load(`study-${held.study}`)).claims.map((each) => [each.id, each.paraphrase]) : []);
+    if (data.claims.length) at("used").append(el("p", {}, "Claims that rest on it:"), el("ul", {}, ...data.claims.map((claim) => el("li", {}, el("a", { href: address("claims", { campaign, claim }) }, says.get(claim))))));
     if (data.used_by.length) at("used").append(el("p", {}, "Figures and tables, each with the command that traces its row to these files:"), el("ul", {}, ...data.used_by.map((use) => el("li", {},
       use.section ? el("a", { href: `${ROOT}sections/${encodeURIComponent(campaign)}/${encodeURIComponent(use.section)}.html#${encodeURIComponent(use.figure)}` }, use.title) : use.title, el("br"),
       el("small", {}, el("a", { href: `${ROOT}files/${encodeURIComponent(campaign)}/${encodeURIComponent(use.csv)}` }, use.csv), " ", el("code", {}, `glusterlab trace figures/${campaign}/${use.csv} ${use.row}`))))));
@@ -117,7 +124,7 @@
 
   samples();
   files();
-  used();
+  await used();
   addEventListener("hashchange", () => location.reload());
   await series();
 })();

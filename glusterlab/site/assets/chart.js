@@ -6,7 +6,7 @@ glusterlab.chart = (() => {
   const CONFIG = {
     background: "transparent", font: "system-ui, sans-serif", view: { stroke: "var(--line)" },
     axis: { labelColor: "var(--soft)", titleColor: "var(--ink)", gridColor: "var(--grid)", domainColor: "var(--soft)", tickColor: "var(--soft)", labelSeparation: 8, labelFontSize: 12, titleFontSize: 12, titleFontWeight: 500 },
-    legend: { labelColor: "var(--ink)", titleColor: "var(--ink)", labelFontSize: 12, titleFontSize: 12, orient: "bottom", labelLimit: 400 },
+    legend: { labelColor: "var(--ink)", titleColor: "var(--ink)", labelFontSize: 12, titleFontSize: 12, orient: "bottom" },
     header: { labelColor: "var(--ink)", labelFontSize: 13, labelFontWeight: 600, title: null }, title: { color: "var(--ink)" }, rule: { color: "var(--ink)" },
   };
   const SHAPES = { s: "square", o: "circle", D: "diamond", d: "diamond", h: "circle", "^": "triangle-up", v: "triangle-down", p: "circle", P: "cross" };
@@ -27,7 +27,8 @@ glusterlab.chart = (() => {
     const inner = el("div"), readout = el("p", { class: "soft", role: "status" });
     const box = el("div", { class: "chart", tabindex: "0", role: "group", "aria-label": `${label}. Arrow keys: from point to point. Enter: opens its cell. The numbers are in the table below.` }, inner);
     place.replaceChildren(box, readout);
-    const compiled = vegaLite.compile({ ...spec, config: { ...CONFIG, legend: { ...CONFIG.legend, columns: place.clientWidth < 600 ? 1 : 3 } }, params: [...(spec.params || []), { name: "picked", value: -1 }] }).spec;
+    const columns = Math.min(Math.max(Math.floor(place.clientWidth / 300), 1), 3);
+    const compiled = vegaLite.compile({ ...spec, config: { ...CONFIG, legend: { ...CONFIG.legend, columns, labelLimit: (place.clientWidth - 110) / columns - 20 } }, params: [...(spec.params || []), { name: "picked", value: -1 }] }).spec;
     const view = new vega.View(vega.parse(compiled, null, { ast: true }), { expr: vega.expressionInterpreter, renderer: "svg", container: inner, hover: true });
     place.view = view;
     const drawn = inner;

@@ -52,6 +52,11 @@
     const data = await load(`claims/${campaign.name}`), study = await load(`study-${campaign.study}`);
     const stated = new Map(study.claims.map((each) => [each.id, each]));
     const all = data.claims.map((each) => ({ ...each, stated: stated.get(each.id) }));
+    // an address may name what is not there
+    if (chosen.claim && !stated.has(chosen.claim)) Object.assign(chosen, { claim: "", kind: EVIDENCE, verdict: MEASURED });
+    if (!all.some((each) => each.stated.chapter === chosen.chapter)) chosen.chapter = "";
+    if (![EVIDENCE, "all"].includes(chosen.kind) && !all.some((each) => each.class === chosen.kind)) chosen.kind = EVIDENCE;
+    if (![MEASURED, "all", ...site.verdicts].includes(chosen.verdict)) chosen.verdict = MEASURED;
     const ofKind = (each) => (chosen.kind === EVIDENCE ? !["arithmetic", "fact"].includes(each.class) : chosen.kind === "all" || each.class === chosen.kind);
     const only = all.filter((each) => (!chosen.chapter || each.stated.chapter === chosen.chapter) && ofKind(each) && (chosen.verdict === "all" || each.verdict === chosen.verdict || (chosen.verdict === MEASURED && each.verdict !== "not measured")));
     state.write({ campaign: chosen.campaign, chapter: chosen.chapter, class: chosen.kind, verdict: chosen.verdict, claim: chosen.claim });
@@ -69,7 +74,8 @@
     const note = document.getElementById("note"), without = all.filter((each) => ofKind(each) && (!chosen.chapter || each.stated.chapter === chosen.chapter) && each.verdict === "not measured").length;
     note.textContent = `${only.length} of ${all.length} claims${chosen.verdict === MEASURED && without ? `; ${without} others are not measured ` : ""}`;
     if (chosen.verdict === MEASURED && without) note.append(el("button", { type: "button", onclick: () => set("verdict")("all") }, "Show them, too"));
-    place.replaceChildren(...only.map(claim));
+    const begins = (each, n) => !n || each.stated.chapter !== only[n - 1].stated.chapter;  // a statement is understood from its chapter
+    place.replaceChildren(...only.flatMap((each, n) => [...(begins(each, n) ? [el("h2", {}, each.stated.chapter)] : []), claim(each)]));
     document.documentElement.dataset.drawn = String(only.length);
     if (chosen.claim) document.getElementById(chosen.claim)?.scrollIntoView({ block: "center" });
   }

@@ -49,14 +49,14 @@ const glusterlab = (() => {
   }
 
   // made once: a page writes a thousand numbers before it is seen
-  const FORMAT = new Intl.NumberFormat("en", { maximumFractionDigits: 6 }), inOrder = new Intl.Collator("en", { numeric: true }).compare;
+  const FORMAT = new Intl.NumberFormat("en", { maximumFractionDigits: 6 }), THREE = new Intl.NumberFormat("en", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 }), inOrder = new Intl.Collator("en", { numeric: true }).compare;
 
   function number(value) {
     if (value === null || value === undefined) return "";
     if (value === 0) return "0";
     const size = Math.abs(value);
     if (size >= 1e6 || size < 1e-3) return value.toExponential(2);
-    return FORMAT.format(Number(value.toPrecision(size >= 1000 ? 4 : 3)));
+    return Number.isInteger(value) || size >= 1000 ? FORMAT.format(Number(value.toPrecision(4))) : THREE.format(value);
   }
 
   function bytes(value) {
@@ -132,12 +132,12 @@ const glusterlab = (() => {
 
   // a claim's ratio with its interval against what it allows, on a logarithmic axis; both views where they disagree
   function interval(of) {
-    const WIDTH = 480, HEIGHT = 40, LOW = 0.2, HIGH = 5;
+    const WIDTH = 352, HEIGHT = 40, LOW = 0.2, HIGH = 5;
     const x = (value) => 10 + (WIDTH - 20) * (Math.log(Math.min(Math.max(value, LOW), HIGH) / LOW) / Math.log(HIGH / LOW));
     const views = [["ratio", "", "measured"], ...(of.verdict === "depends on counting" ? [["ratio_whole", " whole", "over the whole time"]] : [])]
       .map(([key, kind, name]) => ({ kind, name, value: of[key], low: of[`${key}_low`] ?? null, high: of[`${key}_high`] ?? null }));
     const words = views.map((view) => `${view.name} ${number(view.value)}${view.low === null ? "" : `, ${number(view.low)} to ${number(view.high)}`}`).join("; ");
-    const made = svg("svg", { class: "interval", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": words });
+    const made = svg("svg", { class: "interval", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "xMinYMid", role: "img", "aria-label": words });
     const [from, to] = [of.band_low ?? null, of.band_high ?? null];
     if (from !== null || to !== null) made.append(svg("rect", { class: "band", x: x(from || LOW), y: 4, width: Math.max(2, x(to ?? HIGH) - x(from || LOW)), height: 18 }));
     made.append(svg("line", { class: "axis", x1: x(LOW), x2: x(HIGH), y1: 24, y2: 24 }), svg("line", { class: "one", x1: x(1), x2: x(1), y1: 2, y2: 26 }));
@@ -145,7 +145,7 @@ const glusterlab = (() => {
     views.forEach((view, n) => {
       const y = views.length > 1 ? 9 + 9 * n : 13;
       if (view.low !== null) made.append(svg("line", { class: `bar${view.kind}`, x1: x(view.low), x2: Math.max(x(view.high), x(view.low) + 1), y1: y, y2: y }));
-      made.append(svg("circle", { class: `dot${view.kind}`, cx: x(view.value), cy: y, r: view.kind ? 3 : 4 }));
+      made.append(svg("circle", { class: `dot${view.kind}`, cx: x(view.value), cy: y, r: view.low === null ? 4 : view.kind ? 1 : 2 }));
     });
     return made;
   }

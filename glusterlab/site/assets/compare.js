@@ -26,7 +26,7 @@
     if (first(one) !== first(head)) found.push({ where: "campaign", what: "measured from", weight: "minor", [one]: first(one), [head]: first(head) });
     const said = el("ul", {}, ...pair.warnings.map((text) => el("li", {}, `Warning: ${text}`)), ...pair.says.slice(2).map((text) => el("li", {}, text)));
     const none = el("p", {}, "Nothing that was recorded: hosts, tools, releases and configuration are the same.");
-    const columns = [["Where", "where"], ["What", "what"], ["Weight", "weight"], [one, one], [head, head]].map(([name, key]) => ({ name, value: (line) => line[key] }));
+    const columns = [["Where", "where"], ["What", "what"], ["Kind", "weight"], [one, one], [head, head]].map(([name, key]) => ({ name, value: (line) => line[key] }));
     return [el("h2", {}, `${head} against ${one}: how it was compared, what else differs`), said, found.length ? table(columns, found, `What else differs, ${head}`) : none];
   }
 

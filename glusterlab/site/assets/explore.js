@@ -14,16 +14,20 @@
 
   const words = state.read();
   const list = (key) => (words.get(key) || "").split("|").filter(Boolean);
+  const among = (key, names, otherwise) => (names.includes(words.get(key)) ? words.get(key) : otherwise), keys = Object.keys(DIMENSIONS);
   const largest = [...site.campaigns].sort((one, other) => other.cells - one.cells)[0];
   if (!largest) { place.append("There is no campaign in this report."); return; }
   const chosen = {
     campaign: list("campaign").filter((name) => site.campaigns.some((each) => each.name === name)),
-    q: words.get("q") || "", per: words.get("per") || "", x: words.get("x") || "workers", colour: words.get("colour") || "series", facet: words.get("facet") ?? "operation",
+    q: words.get("q") || "", per: among("per", Object.keys(PER), ""), x: among("x", keys, "workers"), colour: among("colour", keys, "series"), facet: among("facet", ["none", ...keys], "operation"),
     own: words.get("axes") === "own", full: words.get("full") === "yes", whole: words.get("view") === "whole", filters: {}, factors: {},
   };
   if (!chosen.campaign.length) chosen.campaign = [largest.name];
-  for (const key of Object.keys(DIMENSIONS)) chosen.filters[key] = list(`only-${key}`);
-  for (const group of GROUPS) chosen.factors[group] = Number(words.get(`price-${group}`) ?? 1);
+  for (const key of keys) chosen.filters[key] = list(`only-${key}`);
+  for (const group of GROUPS) {
+    const asked = Number(words.get(`price-${group}`) ?? 1);
+    chosen.factors[group] = asked >= 0 && asked <= 2 ? asked : 1;
+  }
   const began = words.size <= 1 || words.get("begin") === "yes";
 
   async function cells() {
@@ -99,7 +103,7 @@
   const spans = (values) => values.length > 1 && Math.min(...values) > 0 && Math.max(...values) / Math.min(...values) > 20;
 
   function spec(found, quantity) {
-    const ranking = !DIMENSIONS[chosen.x].number;
+    const ranking = !DIMENSIONS[chosen.x].number, slim = place.clientWidth < 600;
     const value = { field: "value", type: "quantitative", title: `${quantity.label}, ${unit(quantity)}`, scale: { zero: true, nice: true } };
     const ordered = [...found].sort((one, other) => (other.value ?? other.groups?.[1]) - (one.value ?? one.groups?.[1]));
     const name = (record) => text(chosen.colour, record.cell[chosen.colour]);
@@ -107,10 +111,12 @@
     const lanes = [...new Set([...found].sort((one, other) => inOrder(name(one), name(other)) || inOrder(lane(one.cell), lane(other.cell))).map((record) => lane(record.cell)))];
     const log = !ranking && spans(found.map((record) => record.cell[chosen.x])), where = ranking ? null : places(found, lanes, log);
     const looks = names.map((name) => (chosen.colour === "series" ? site.looks[name] : null));
-    const colour = { field: "colour", type: "nominal", title: null, legend: { symbolOpacity: 1, symbolStrokeWidth: 0 }, scale: { domain: names, range: names.map((_, n) => chart.tone(looks[n]?.colour || COLOURS[n % COLOURS.length])) } };
-    const shape = { field: "colour", type: "nominal", title: null, scale: { domain: names, range: names.map((_, n) => chart.SHAPES[looks[n]?.marker] || ["circle", "square", "diamond", "triangle-up"][n % 4]) } };
+    const title = DIMENSIONS[chosen.colour].number && !DIMENSIONS[chosen.colour].text ? DIMENSIONS[chosen.colour].label : null;  // numbers alone say nothing
+    const colour = { field: "colour", type: "nominal", title, legend: { symbolOpacity: 1, symbolStrokeWidth: 0 }, scale: { domain: names, range: names.map((_, n) => chart.tone(looks[n]?.colour || COLOURS[n % COLOURS.length])) } };
+    const shape = { field: "colour", type: "nominal", title, scale: { domain: names, range: names.map((_, n) => chart.SHAPES[looks[n]?.marker] || ["circle", "square", "diamond", "triangle-up"][n % 4]) } };
+    const lines = slim ? Math.max(...found.map((record) => text(chosen.x, record.cell[chosen.x]).split(", ").length)) : 1;
     const at = ranking
-      ? { field: "x", type: "nominal", title: null, sort: [...new Set(ordered.map((record) => text(chosen.x, record.cell[chosen.x])))], axis: place.clientWidth < 600 ? { labelLimit: 118, labelOffset: -7, labelExpr: "split(datum.label, ', ')" } : { labelLimit: 200 } }
+      ? { field: "x", type: "nominal", title: null, sort: [...new Set(ordered.map((record) => text(chosen.x, record.cell[chosen.x])))], axis: { tickBand: "extent", grid: lanes.length > 1, ...(slim ? { labelLimit: 118, labelOffset: -6.5 * (lines - 1), labelExpr: "split(datum.label, ', ')" } : { labelLimit: 200 }) } }
       : { field: "x", type: "quantitative", title: DIMENSIONS[chosen.x].label, scale: { type: log ? "log" : "linear", nice: false, padding: 16 }, axis: { values: [...new Set(found.map((record) => record.cell[chosen.x]))], ...(chosen.x === "nominal_size" ? { labelExpr: sizeLabels(found) } : { format: "d" }) } };
     const [across, along] = ranking ? ["y", "x"] : ["x", "y"];
     const values = found.flatMap((record, n) => {
@@ -128,8 +134,8 @@
     if (!ranking) layers.unshift({ transform: only("mean"), mark: { type: "line", strokeWidth: 1.2, opacity: .6 }, encoding: { ...spot, [along]: value, color: colour, detail: { field: "lane" } } });
     const facets = chosen.facet ? new Set(values.map((each) => each.facet)).size : 1;
     const room = Math.max(place.clientWidth - 30, 260), columns = room / facets < 300 ? 1 : Math.min(facets, 3);
-    const axis = (ranking ? (place.clientWidth < 600 ? 150 : 220) : 56) * (chosen.own && !ranking ? columns : 1);
-    const inner = { width: Math.max(Math.floor((room - axis) / columns) - (columns > 1 ? 20 : 0), 150), height: ranking ? { step: Math.max(26, 7 * lanes.length), for: "position" } : 300, layer: layers };
+    const axis = (ranking ? (slim ? 150 : 220) : 56) * (chosen.own && !ranking ? columns : 1);
+    const inner = { width: Math.max(Math.floor((room - axis) / columns) - (columns > 1 ? 20 : 0), 150), height: ranking ? { step: Math.max(slim ? 10 + 13 * lines : 26, 7 * lanes.length), for: "position" } : 300, layer: layers };
     const facet = { facet: { field: "facet", type: "nominal", title: null, sort: ["write", "create", "read"] }, columns, spec: inner, resolve: { scale: { [along]: chosen.own ? "independent" : "shared" } } };
     return { data: { values }, ...(chosen.facet ? facet : inner) };
   }
@@ -158,8 +164,8 @@
   function prices() {
     const box = el("fieldset", {}, el("legend", {}, "Prices, times"));
     for (const group of GROUPS) {
-      const out = el("output", {}, `× ${number(chosen.factors[group]) || 0}`);
-      const input = el("input", { type: "range", min: 0, max: 2, step: 0.1, value: chosen.factors[group], oninput: (event) => { chosen.factors[group] = Number(event.target.value); out.textContent = `× ${number(chosen.factors[group])}`; show(false); } });
+      const out = el("output", {}, `× ${chosen.factors[group].toFixed(1)}`);
+      const input = el("input", { type: "range", min: 0, max: 2, step: 0.1, value: chosen.factors[group], oninput: (event) => { chosen.factors[group] = Number(event.target.value); out.textContent = `× ${chosen.factors[group].toFixed(1)}`; show(false); } });
       box.append(el("label", {}, el("span", {}, `${group} `, out), input));
     }
     box.append(el("p", { class: "soft" }, site.prices.notice));
@@ -195,6 +201,10 @@
     return URL.createObjectURL(new Blob([lines.map((line) => line.map(quote).join(",")).join("\n")], { type: "text/csv" }));
   }
 
+  // what a chart's title has to say of which cells it shows
+  const limits = () => [["campaign", chosen.campaign], ...Object.entries(chosen.filters)].filter(([, only]) => only.length)
+    .map(([key, only]) => (only.length > 3 ? `${only.length} ${key === "campaign" ? "campaigns" : `of ${DIMENSIONS[key].label.toLowerCase()}`}` : `${only.map((each) => text(key, each)).join(", ")}${key === "workers" ? " workers" : ""}`));
+
   async function show(anew = true) {
     const all = await cells();
     const offered = site.quantities.filter((of) => all.some((cell) => estimate(cell, of.key)));
@@ -208,12 +218,13 @@
       chosen.filters.nominal_size = [String([...counts].sort((one, other) => other[1].size - one[1].size)[0][0])];
     }
     chosen.begun = true;
+    for (const key of keys) chosen.filters[key] = chosen.filters[key].filter((only) => all.some((cell) => String(cell[key]) === only));
     const focused = document.activeElement && form.contains(document.activeElement) ? [...form.querySelectorAll("input, select, summary")].indexOf(document.activeElement) : -1;
     if (anew) choices(all, offered);
     if (anew && focused >= 0) form.querySelectorAll("input, select, summary")[focused]?.focus();
     remember();
     const found = records(all, quantity);
-    document.getElementById("what").textContent = `${quantity.label} by ${DIMENSIONS[chosen.x].label.toLowerCase()}, ${unit(quantity)}`;
+    document.getElementById("what").textContent = `${quantity.label} by ${DIMENSIONS[chosen.x].label.toLowerCase()}, ${unit(quantity)}: ${limits().join("; ")}`;
     const left = all.filter((cell) => estimate(cell, chosen.q)).length - found.length;
     document.getElementById("note").textContent = `${chosen.facet && chosen.own ? "Each panel has its own axis. " : ""}${found.length} cells${left ? `, ${left} others are filtered out or have no such number` : ""}. Bars: 95 % intervals; small dots: samples, where there are fewer than six.`
       + (fullSize() ? " Times the scale: what the model stands for, not what was measured." : "") + (found.some((record) => record.cell.scale !== 1) && !fullSize() ? " Measured on a scale model." : "");

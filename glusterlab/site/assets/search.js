@@ -40,7 +40,8 @@
   input.addEventListener("focus", prepare);
   input.addEventListener("input", show);
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") place.hidden = true;
+    if (event.key === "Escape" && !place.hidden) { place.hidden = true; input.focus(); }
+    if (event.key === "Enter" && document.activeElement === input && !place.hidden) place.querySelector("a")?.click();
     if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) { event.preventDefault(); input.focus(); }
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       const links = [...place.querySelectorAll("a")], at = links.indexOf(document.activeElement);
@@ -50,5 +51,5 @@
       (next < 0 ? input : links[Math.min(next, links.length - 1)]).focus();
     }
   });
-  document.addEventListener("click", (event) => { if (!event.target.closest(".search")) place.hidden = true; });
+  for (const kind of ["click", "focusin"]) document.addEventListener(kind, (event) => { if (!event.target.closest(".search")) place.hidden = true; });
 })();
