@@ -21,13 +21,7 @@ from glusterlab.testbed import cgroups, headserver, network
 from glusterlab.testbed.disks import Disk, Kind, device_number, has_head, image_of, move, set_queue
 from glusterlab.testbed.drives import HOST, RAID6, ST6000NM0034
 from glusterlab.testbed.local import run, write_value
-from glusterlab.testbed.options import (
-    ARRAY_DISKS,
-    DIRTY_SHARE,
-    SERVER_MEMORY_BYTES,
-    Device,
-    Model,
-)
+from glusterlab.testbed.options import ARRAY_DISKS, DIRTY_SHARE, SERVER_MEMORY_BYTES, Device, Model
 from glusterlab.testbed.state import State, state_home
 
 if TYPE_CHECKING:
