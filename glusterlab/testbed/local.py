@@ -81,14 +81,9 @@ def write_value(path: Path, text: str) -> None:
 
 
 _COMMANDS = {
-    "ip": "iproute2",
-    "tc": "iproute2",
-    "losetup": "mount",
-    "unshare": "util-linux",
-    "nsenter": "util-linux",
-    "ssh-keygen": "openssh-client",
-    "lxcfs": "lxcfs",
-}
+    "ip": "iproute2", "tc": "iproute2", "losetup": "mount", "unshare": "util-linux", "nsenter": "util-linux",
+    "ssh-keygen": "openssh-client", "lxcfs": "lxcfs",
+}  # fmt: skip
 
 
 def problems() -> list[str]:
