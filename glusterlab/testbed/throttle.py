@@ -98,7 +98,7 @@ def _set_timers(values: dict[str, int], home: Path) -> None:
 def read_ahead_bytes(model: Model | None) -> int:
     """How far ahead the kernel reads on bricks: as the hardware, and so much less as files are smaller."""
     scale = 1.0 if model is None or model.stretched else model.scale
-    return max(4096, round(HOST["read_ahead_bytes"].value / scale))
+    return max(4096, round(HOST.read_ahead_bytes / scale))
 
 
 def run_options(cluster: Cluster) -> dict[str, Any]:
