@@ -49,18 +49,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "Estimate",
-    "GlusterlabError",
-    "__version__",
-    "compare_campaigns",
-    "errors",
-    "load_tables",
-    "mean_interval",
-    "open_campaign",
-    "open_section",
-    "parse_file",
-    "ratio_interval",
-]
+    "Estimate", "GlusterlabError", "__version__", "compare_campaigns", "errors", "load_tables", "mean_interval",
+    "open_campaign", "open_section", "parse_file", "ratio_interval",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

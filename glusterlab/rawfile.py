@@ -17,13 +17,9 @@ MAX_RATIO, SMALL_BYTES = 500, 4 << 20
 _MAX_LINKS = 40
 _OF_A_CAMPAIGN = ("MANIFEST.sha256", "environment.json")
 _KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a FIFO",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFLNK: "a link",
-}
+    stat.S_IFDIR: "a folder", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device", stat.S_IFLNK: "a link",
+}  # fmt: skip
 
 
 def open_raw(path: Path, most: int = MAX_BYTES) -> BufferedReader:

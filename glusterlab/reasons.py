@@ -10,28 +10,11 @@ from glusterlab.errors import CommandError, HostError, VolumeError
 from glusterlab.secrets import redact
 
 ReasonCode = Literal[
-    "tool-failed",
-    "tool-timeout",
-    "tool-incomplete",
-    "peer-disconnected",
-    "brick-offline",
-    "heal-pending",
-    "rebalance-running",
-    "tier-stopped",
-    "clock-skew",
-    "stray-process",
-    "cache-not-dropped",
-    "telemetry-missing",
-    "telemetry-short",
-    "host-unreachable",
-    "controller-error",
-    "disk-full",
-    "link-lost",
-    "mount-hung",
-    "mount-changed",
-    "access-lost",
-    "pool-unhealthy",
-]
+    "tool-failed", "tool-timeout", "tool-incomplete", "peer-disconnected", "brick-offline", "heal-pending",
+    "rebalance-running", "tier-stopped", "clock-skew", "stray-process", "cache-not-dropped", "telemetry-missing",
+    "telemetry-short", "host-unreachable", "controller-error", "disk-full", "link-lost", "mount-hung",
+    "mount-changed", "access-lost", "pool-unhealthy",
+]  # fmt: skip
 """What can be wrong with a sample, in the words that sample.json and the tables use."""
 
 

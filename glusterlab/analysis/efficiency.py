@@ -12,10 +12,7 @@ from glusterlab.stats import MIN_SAMPLES, Estimate, ratio_interval
 SATURATION_GAIN = 0.10  # a volume counts as saturated where more workers gain no more than this share
 
 GROUP = ["series", "tool", "operation", "nominal_file_size_bytes"]
-_NUMBERS = [
-    *("mean", "low", "high", "group_low", "group_high", "median", "median_low", "median_high"),
-    *WHOLE_TIME,
-]
+_NUMBERS = [*("mean", "low", "high", "group_low", "group_high", "median", "median_low", "median_high"), *WHOLE_TIME]
 
 
 def with_full_size(summary: pd.DataFrame) -> pd.DataFrame:

@@ -29,28 +29,11 @@ EXIT_CODES = (  # ends the help of every command, as `_Commands` finds it
 )
 
 COMMANDS = {  # the module of each command, in the order in which a person comes to need them; loaded when it is called
-    "init": "init",
-    "testbed": "testbed",
-    "prepare": "prepare",
-    "check": "check",
-    "plan": "run",
-    "run": "run",
-    "status": "store",
-    "log": "store",
-    "verify": "store",
-    "publish": "store",
-    "import": "import_",
-    "fetch": "store",
-    "parse": "reproduce",
-    "tables": "reproduce",
-    "reproduce": "reproduce",
-    "site": "site",
-    "trace": "reproduce",
-    "claims": "claims",
-    "compare": "compare",
-    "size": "size",
-    "schema": "reproduce",
-}
+    "init": "init", "testbed": "testbed", "prepare": "prepare", "check": "check", "plan": "run", "run": "run",
+    "status": "store", "log": "store", "verify": "store", "publish": "store", "import": "import_", "fetch": "store",
+    "parse": "reproduce", "tables": "reproduce", "reproduce": "reproduce", "site": "site", "trace": "reproduce",
+    "claims": "claims", "compare": "compare", "size": "size", "schema": "reproduce",
+}  # fmt: skip
 
 _USAGE_ERROR: Any = typer.BadParameter.__base__  # of click or of the one in typer, as the release has it
 

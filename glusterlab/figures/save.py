@@ -62,12 +62,7 @@ def parse_formats(formats: str) -> tuple[str, ...]:
 
 
 def save(
-    figure: Figure,
-    folder: Path,
-    name: str,
-    table: pd.DataFrame,
-    formats: Iterable[str] = FORMATS,
-    caption: str = "",
+    figure: Figure, folder: Path, name: str, table: pd.DataFrame, formats: Iterable[str] = FORMATS, caption: str = ""
 ) -> SavedFigure:
     """Write a figure and the `table` of numbers that it draws; the same input gives the same bytes."""
     with house_style():

@@ -46,14 +46,8 @@ def sample_dots(
     """Samples of a point, on top: pale beside its mean, full where they are two groups (`alone`); `across`: at y."""
     places = [at] * len(values)
     shape: dict[str, Any] = {
-        "marker": ".",
-        "color": colour,
-        "markeredgewidth": 0,
-        "alpha": 0.5,
-        "markersize": 4,
-        "zorder": 3.5,
-        **look,
-    }
+        "marker": ".", "color": colour, "markeredgewidth": 0, "alpha": 0.5, "markersize": 4, "zorder": 3.5, **look,
+    }  # fmt: skip
     if alone:
         shape |= {"alpha": 0.9, "markersize": 7}
         if not across:

@@ -89,14 +89,7 @@ class Section:
 
     @contextmanager
     def figure(
-        self,
-        name: str,
-        table: pd.DataFrame,
-        *,
-        title: str,
-        caption: str = "",
-        missing: str = "",
-        footer: str = "",
+        self, name: str, table: pd.DataFrame, *, title: str, caption: str = "", missing: str = "", footer: str = ""
     ) -> Iterator[Frame]:
         """A frame of house style to draw on; on leaving, the figure is saved with its numbers and caption, and shown.
 

@@ -80,12 +80,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 def _build(
-    raws: Sequence[Path],
-    project: Path,
-    folder: Path,
-    raw_url: str,
-    force: bool,
-    progress: Callable[[str, str], None],
+    raws: Sequence[Path], project: Path, folder: Path, raw_url: str, force: bool, progress: Callable[[str, str], None]
 ) -> Built:
     known, known_pages = _read_state(folder)
     keys, stale, failed = {}, [], {}

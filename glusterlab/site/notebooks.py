@@ -52,28 +52,23 @@ class SectionBody:
     shown: list[str] = field(default_factory=list)
     unnamed: int = 0  # tables that are no saved ones: each region of a page has a name of its own
 
-    def html(self, notebook: Path | None, *, outputs: bool = True) -> str:
-        """The body as HTML; without `outputs` figures stand where the code names them, without a notebook alone.
-
-        Raises DataError where the notebook cannot be read.
-        """
+    def html(self, notebook: Path | None) -> str:
+        """The body as HTML, without a notebook its figures alone; raises DataError where it cannot be read."""
         try:
             cells = [] if notebook is None else json.loads(notebook.read_text(encoding="utf-8"))["cells"]
             first = next((n for n, cell in enumerate(cells) if cell["cell_type"] == "markdown"), None)
-            parts = [part for n, cell in enumerate(cells) for part in self._cell(cell, outputs, titled=n == first)]
+            parts = [part for n, cell in enumerate(cells) for part in self._cell(cell, titled=n == first)]
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise DataError(f"{notebook}: expected a notebook, it cannot be read: {error}") from error
         rest = [figure for figure in self.chapter.figures if figure.name not in self.shown]
         return sanitised("\n".join([*parts, *map(self._saved, rest)]))
 
-    def _cell(self, cell: Mapping[str, Any], outputs: bool, titled: bool) -> Iterator[str]:
+    def _cell(self, cell: Mapping[str, Any], titled: bool) -> Iterator[str]:
         source = _text(cell["source"])
         if cell["cell_type"] == "markdown":
             yield markdown(_TITLE.sub("", source) if titled else source)
         elif cell["cell_type"] == "code":
-            if not outputs:
-                yield from (self._saved(each) for each in self.chapter.figures if f'"{each.name}"' in source)
-            for output in cell.get("outputs", ()) if outputs else ():
+            for output in cell.get("outputs", ()):
                 yield from self._output(output)
 
     def _output(self, output: Mapping[str, Any]) -> Iterator[str]:

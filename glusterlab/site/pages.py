@@ -35,17 +35,10 @@ from glusterlab.tools import vocabulary
 _HERE = Path(__file__).parent
 
 PAGES = {
-    "index": "Findings",
-    "explore": "Explore",
-    "compare": "Compare",
-    "claims": "Claims",
-    "sections": "Sections",
-    "studies": "Studies",
-    "across": "Across studies",
-    "methods": "Methods and limits",
-    "glossary": "Glossary",
+    "index": "Findings", "explore": "Explore", "compare": "Compare", "claims": "Claims", "sections": "Sections",
+    "studies": "Studies", "across": "Across studies", "methods": "Methods and limits", "glossary": "Glossary",
     "cell": "Cell",
-}
+}  # fmt: skip
 """The pages by name, in the order of the menu; a cell's is reached from others."""
 
 

@@ -12,12 +12,14 @@ import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from glusterlab.errors import ParseError, RawStoreError
 from glusterlab.rawfile import open_raw
 from glusterlab.store.files import reading, refuse_links, writing
+from glusterlab.tools.document import Xz
 
 ARCHIVE = "evidence.tar.xz"
 
@@ -26,7 +28,6 @@ MAX_OUTPUTS = 3  # files of a tool's own that lie beside the archive; more of th
 MAX_MEMBERS = 10_000
 MAX_BYTES = 512 << 20  # unpacked; a sample with more evidence keeps it as plain files
 
-_MEMORY = 64 << 20
 _SMALL = 1 << 20
 _BLOCK = tarfile.BLOCKSIZE
 _PIECE = 1 << 20
@@ -76,52 +77,29 @@ def _header(name: str, size: int) -> bytes:
     return member.tobuf(tarfile.USTAR_FORMAT, "utf-8", "strict")
 
 
-class _Unpacker:
-    """The bytes of an xz stream, unpacked a piece at a time."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY)
-        self._piece = b""
-        self._at = 0
-
-    def _is_at_end(self) -> bool:
-        while self._at == len(self._piece) and not self._stream.eof:
-            data = self._file.read(_PIECE) if self._stream.needs_input else b""
-            if not data and self._stream.needs_input:
-                raise EOFError
-            self._piece, self._at = self._stream.decompress(data, _PIECE), 0
-        return self._at == len(self._piece)
-
-    def read(self, size: int) -> Iterator[bytes]:
-        while size:
-            if self._is_at_end():
-                raise EOFError
-            found = self._piece[self._at : self._at + size]
-            self._at += len(found)
-            size -= len(found)
-            yield found
-
-    @property
-    def ended(self) -> bool:
-        return self._is_at_end() and not self._stream.unused_data and not self._file.read(1)
+def _read(stream: IO[bytes], size: int) -> Iterator[bytes]:
+    while size:
+        if not (found := stream.read(min(size, _PIECE))):
+            raise EOFError
+        size -= len(found)
+        yield found
 
 
 def members(archive: Path) -> Iterator[tuple[str, Iterable[bytes]]]:
     """Names and contents of an archive's members, in order; RawStoreError when `pack` would not write it so."""
     try:
         with reading(archive), open_raw(archive) as file:
-            yield from _members(archive, _Unpacker(file))
+            yield from _members(archive, BufferedReader(Xz(file, most=1), _PIECE))
     except EOFError as error:
         raise _refused(archive, "it is cut off") from error
     except (lzma.LZMAError, tarfile.TarError, ValueError) as error:
         raise _refused(archive, f"found damage: {error}") from error
 
 
-def _members(archive: Path, stream: _Unpacker) -> Iterator[tuple[str, Iterable[bytes]]]:
+def _members(archive: Path, stream: IO[bytes]) -> Iterator[tuple[str, Iterable[bytes]]]:
     last, count, left = "", 0, MAX_BYTES
     beside = {path.relative_to(archive.parent).as_posix() for path in archive.parent.rglob("*")}
-    while any(block := b"".join(stream.read(_BLOCK))):
+    while any(block := b"".join(_read(stream, _BLOCK))):
         prefix, name = (part.partition(b"\0")[0].decode() for part in (block[345:500], block[:100]))
         name, size = f"{prefix}/{name}" if prefix else name, int(block[124:135], 8)
         if block != _header(name, size):
@@ -135,13 +113,13 @@ def _members(archive: Path, stream: _Unpacker) -> Iterator[tuple[str, Iterable[b
         last, count, left = name, count + 1, left - size - _BLOCK
         if count > MAX_MEMBERS or left < 0:
             raise _refused(archive, f"it holds more than {MAX_MEMBERS} members or {MAX_BYTES} bytes")
-        content = stream.read(size)
+        content = _read(stream, size)
         yield name, content
         for _ in content:
             pass  # what the caller left
-        if any(b"".join(stream.read(-size % _BLOCK))):
+        if any(b"".join(_read(stream, -size % _BLOCK))):
             raise _refused(archive, "found bytes between its members")
-    if any(b"".join(stream.read(_BLOCK))) or not stream.ended:
+    if any(b"".join(_read(stream, _BLOCK))) or stream.read(1):
         raise _refused(archive, "found bytes behind its end")
 
 

@@ -7,11 +7,10 @@ time, memory and load. What it cannot tell apart stays the machine's own: `SHARE
 import os
 import signal
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from glusterlab.errors import TestbedError
-from glusterlab.testbed.local import mounts_below, start, unmount_below, write_value
+from glusterlab.testbed.local import end_all, processes, start_until, unmount_below, write_value
 
 ROOT = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuacct", "memory", "cpuset", "pids")  # not blkio: see throttle.py
@@ -83,37 +82,17 @@ def start_lxcfs(folder: Path) -> None:
     """Start lxcfs at a folder of the testbed's own, beside any that the machine runs."""
     mount = folder / "mount"
     mount.mkdir(parents=True)
-    with (folder / "log.txt").open("wb") as log:
-        process = start(["lxcfs", "--enable-loadavg", "--pidfile", str(folder / "pid"), str(mount)], log)
-    deadline = time.monotonic() + 10.0
-    while not (mount / "proc" / "stat").exists():
-        if process.poll() is not None or time.monotonic() > deadline:
-            tail = (folder / "log.txt").read_text(errors="replace").strip().splitlines()[-1:]
-            raise TestbedError(f"lxcfs did not start: {tail[0] if tail else 'no message'}")
-        time.sleep(0.05)
+    argv = ["lxcfs", "--enable-loadavg", "--pidfile", str(folder / "pid"), str(mount)]
+    start_until((mount / "proc" / "stat").exists, argv, folder / "log.txt", "lxcfs", deadline_s=10.0)
 
 
 def stop_lxcfs(folder: Path) -> None:
     """Stop the testbed's lxcfs and unmount it, whatever of them exists."""
     mount = folder / "mount"
-    for _attempt in range(100):
-        left = _lxcfs_at(mount)
-        if not left and not mounts_below(mount):
-            return
-        for pid in left:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
+
+    def left() -> list[int]:
+        found = processes(lambda words: words[0].endswith(b"lxcfs") and os.fsencode(mount) in words)
         unmount_below(mount)
-        time.sleep(0.1)
-    raise TestbedError(f"the lxcfs at {mount} does not end; run 'down' again in a minute")
+        return found
 
-
-def _lxcfs_at(mount: Path) -> list[int]:
-    # by its arguments, not by a file with its number, which a crash may leave behind or keep from being written
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            words = path.read_bytes().split(b"\0")
-            if Path(os.fsdecode(words[0])).name == "lxcfs" and os.fsencode(mount) in words:
-                found.append(int(path.parent.name))
-    return found
+    end_all(left, f"the lxcfs at {mount}", how=signal.SIGTERM)

@@ -7,13 +7,11 @@ is gone, and so outlives the command that started it. Without a scale nothing is
 import errno
 import json
 import os
-import signal
 import stat
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from ctypes.util import find_library
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -24,7 +22,7 @@ from typing import Any
 from glusterlab.errors import TestbedError
 from glusterlab.testbed.drives import RAID6, ST6000NM0034
 from glusterlab.testbed.heads import Done, Head, Raid6, Timeline
-from glusterlab.testbed.local import mounts_below, run, start, unmount_below
+from glusterlab.testbed.local import end_all, mounts_below, processes, run, start_until, unmount_below
 
 MOUNT, CONTROL, DEVICES = "heads", "control", "heads.json"
 _THREADS = 1024  # a request that waits holds one
@@ -214,14 +212,12 @@ def begin(folder: Path, kinds: Mapping[str, str]) -> Path:
     mount = folder / MOUNT
     mount.mkdir()
     (folder / DEVICES).write_text(json.dumps(dict(kinds)), encoding="utf-8")
-    with (folder / "heads.log").open("wb") as log:
-        process = start([sys.executable, "-m", __name__, str(folder)], log)
-    deadline = time.monotonic() + 30.0
-    while not (str(mount) in mounts_below(mount) and (mount / CONTROL).exists()):
-        if process.poll() is not None or time.monotonic() > deadline:
-            tail = (folder / "heads.log").read_text(errors="replace").strip().splitlines()[-1:]
-            raise TestbedError(f"the server of disks with heads did not start: {''.join(tail) or 'no message'}")
-        time.sleep(0.05)
+    argv = [sys.executable, "-m", __name__, str(folder)]
+
+    def up() -> bool:
+        return str(mount) in mounts_below(mount) and (mount / CONTROL).exists()
+
+    start_until(up, argv, folder / "heads.log", "the server of disks with heads", deadline_s=30.0)
     return mount
 
 
@@ -248,26 +244,9 @@ def lift(folder: Path) -> None:
 
 def end(folder: Path) -> None:
     """End the server, whatever state it is in, and unmount: what still waits for it is given an error."""
-    for _attempt in range(100):
-        left = _servers(folder)
-        if not left:
-            unmount_below(folder / MOUNT)
-            return
-        for process in left:
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-        time.sleep(0.1)
-    raise TestbedError(f"the server of the disks in {folder} does not end; run 'down' again in a minute")
-
-
-def _servers(folder: Path) -> list[int]:
-    # by their arguments, not by a file with a number, which a crash may leave behind
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            if path.read_bytes().split(b"\0")[1:4] == [b"-m", os.fsencode(__name__), os.fsencode(folder)]:
-                found.append(int(path.parent.name))
-    return found
+    argv = [b"-m", os.fsencode(__name__), os.fsencode(folder)]
+    end_all(lambda: processes(lambda words: words[1:4] == argv), f"the server of the disks in {folder}")
+    unmount_below(folder / MOUNT)
 
 
 def main(folder: Path) -> None:

@@ -6,7 +6,9 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -48,6 +50,40 @@ def start(argv: Sequence[str], log: IO[bytes], **options: Any) -> subprocess.Pop
     return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, **options)
 
 
+def start_until(up: Callable[[], bool], argv: Sequence[str], log: Path, what: str, *, deadline_s: float) -> None:
+    """Start a command that stays, and wait until it is up; TestbedError with the end of its log when it is not."""
+    with log.open("wb") as stream:
+        process = start(argv, stream)
+    deadline = time.monotonic() + deadline_s
+    while not up():
+        if process.poll() is not None or time.monotonic() > deadline:
+            tail = log.read_text(errors="replace").strip().splitlines()[-1:]
+            raise TestbedError(f"{what} did not start: {''.join(tail) or 'no message'}")
+        time.sleep(0.05)
+
+
+def processes(chosen: Callable[[list[bytes]], bool]) -> list[int]:
+    """Processes by their arguments, not by a file with a number, which a crash may leave behind or keep from being."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if chosen(path.read_bytes().split(b"\0")):
+                found.append(int(path.parent.name))
+    return found
+
+
+def end_all(find: Callable[[], list[int]], what: str, *, how: int = signal.SIGKILL, deadline_s: float = 10.0) -> None:
+    """End the processes that are found until none is; TestbedError when some stay."""
+    deadline = time.monotonic() + deadline_s
+    while left := find():
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, how)
+        if time.monotonic() > deadline:
+            raise TestbedError(f"{what} does not end (processes {left[:5]}); run 'down' again in a minute")
+        time.sleep(0.1)
+
+
 def mounts_below(folder: Path) -> list[str]:
     """Mount points at a folder and below it, the deepest first; also those whose file system no longer answers."""
     lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
@@ -81,14 +117,9 @@ def write_value(path: Path, text: str) -> None:
 
 
 _COMMANDS = {
-    "ip": "iproute2",
-    "tc": "iproute2",
-    "losetup": "mount",
-    "unshare": "util-linux",
-    "nsenter": "util-linux",
-    "ssh-keygen": "openssh-client",
-    "lxcfs": "lxcfs",
-}
+    "ip": "iproute2", "tc": "iproute2", "losetup": "mount", "unshare": "util-linux", "nsenter": "util-linux",
+    "ssh-keygen": "openssh-client", "lxcfs": "lxcfs",
+}  # fmt: skip
 
 
 def problems() -> list[str]:

@@ -2,14 +2,10 @@
 
 import hashlib
 import json
-import os
-import signal
-import time
-from contextlib import suppress
 from pathlib import Path
 
 from glusterlab.errors import TestbedError
-from glusterlab.testbed.local import run
+from glusterlab.testbed.local import end_all, run
 from glusterlab.testbed.options import TestbedOptions
 
 INTERFACE = "eth0"
@@ -85,18 +81,9 @@ def pids(space: str) -> list[int]:
 
 def kill_all(testbed: str, host: str | None = None) -> None:
     """End every process in the namespaces of a testbed, or of one host of it, and wait until all have ended."""
-    deadline = time.monotonic() + _KILL_DEADLINE_S
     spaces = namespaces(testbed) if host is None else [namespace(testbed, host)]
-    while True:
-        left = [pid for space in spaces for pid in pids(space)]
-        if not left:
-            return
-        for pid in left:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        if time.monotonic() > deadline:
-            raise TestbedError(f"processes {left[:5]} of testbed '{testbed}' do not end; run 'down' again in a minute")
-        time.sleep(0.1)
+    what = f"the testbed '{testbed}'"
+    end_all(lambda: [pid for space in spaces for pid in pids(space)], what, deadline_s=_KILL_DEADLINE_S)
 
 
 def remove(testbed: str) -> None:

@@ -12,11 +12,7 @@ import platformdirs
 
 from glusterlab.errors import TestbedError
 from glusterlab.testbed.disks import Disk, mount_points
-from glusterlab.testbed.options import (
-    NVME_MODEL,
-    RELEASES,
-    TestbedOptions,
-)
+from glusterlab.testbed.options import NVME_MODEL, RELEASES, TestbedOptions
 
 SCHEMA_VERSION = 1
 MARKER = ".glusterlab-testbed"

@@ -21,13 +21,7 @@ from glusterlab.testbed import cgroups, headserver, network
 from glusterlab.testbed.disks import Disk, Kind, device_number, has_head, image_of, move, set_queue
 from glusterlab.testbed.drives import HOST, RAID6, ST6000NM0034
 from glusterlab.testbed.local import run, write_value
-from glusterlab.testbed.options import (
-    ARRAY_DISKS,
-    DIRTY_SHARE,
-    SERVER_MEMORY_BYTES,
-    Device,
-    Model,
-)
+from glusterlab.testbed.options import ARRAY_DISKS, DIRTY_SHARE, SERVER_MEMORY_BYTES, Device, Model
 from glusterlab.testbed.state import State, state_home
 
 if TYPE_CHECKING:
@@ -104,7 +98,7 @@ def _set_timers(values: dict[str, int], home: Path) -> None:
 def read_ahead_bytes(model: Model | None) -> int:
     """How far ahead the kernel reads on bricks: as the hardware, and so much less as files are smaller."""
     scale = 1.0 if model is None or model.stretched else model.scale
-    return max(4096, round(HOST["read_ahead_bytes"].value / scale))
+    return max(4096, round(HOST.read_ahead_bytes / scale))
 
 
 def run_options(cluster: Cluster) -> dict[str, Any]:

@@ -61,7 +61,7 @@ _LONE_SURROGATE = re.compile(  # escapes in JSON that stand for no character, an
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
 _PACKED: dict[bytes, Callable[[IO[bytes]], Any]] = {  # what unpacks a file, by what it begins with
-    b"\xfd7zXZ\x00": lambda plain: _Xz(plain),
+    b"\xfd7zXZ\x00": lambda plain: Xz(plain),
     b"\x1f\x8b": lambda plain: gzip.GzipFile(fileobj=plain),
     b"BZh": bz2.BZ2File,
 }
@@ -106,14 +106,17 @@ class _Unpacked(RawIOBase):
         return found
 
 
-class _Xz:
-    """An xz file whose decoder may take bounded memory only: `lzma.LZMAFile` knows no such bound."""
+class Xz(RawIOBase):
+    """What an xz file of at most so many streams holds, in bounded memory: `lzma.LZMAFile` knows no such bound."""
 
-    def __init__(self, plain: IO[bytes]) -> None:
-        self._plain = plain
+    def __init__(self, plain: IO[bytes], most: int = _MAX_STREAMS) -> None:
+        self._plain, self._most = plain, most
         self._new = partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
         self._decoder = self._new()
         self._streams = 1
+
+    def readable(self) -> bool:
+        return True
 
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
@@ -125,8 +128,8 @@ class _Xz:
                 if not rest:
                     return 0
                 self._decoder, self._streams = self._new(), self._streams + 1
-                if self._streams > _MAX_STREAMS:
-                    raise lzma.LZMAError(f"more than {_MAX_STREAMS:,} streams")
+                if self._streams > self._most:
+                    raise lzma.LZMAError(f"more than {self._most:,} streams")
             elif self._decoder.needs_input and not (rest := self._plain.read(1 << 16)):
                 raise EOFError("the file ends before its end marker")
             if unpacked := self._decoder.decompress(rest, max_length=len(view)):

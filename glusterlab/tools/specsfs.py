@@ -33,17 +33,12 @@ _UNITS: dict[str | None, float] = {
 }  # fmt: skip
 _TEXT_UNITS = {"(ms)": "ms", "KBps": "KB/s", "Size KB": "KB", "Set MiB": "MiB", "Space MiB": "MiB"}
 _DETAILS = {
-    "business_metric": "business_metric",
-    "op rate": "requested_operations_per_s",
-    "read throughput": "read_throughput_bytes_per_s",
-    "write throughput": "write_throughput_bytes_per_s",
-    "clients": "clients",
-    "processes per client": "processes_per_client",
-    "client data set size": "client_data_set_bytes",
-    "starting data set size": "start_data_set_bytes",
-    "initial file space": "initial_file_set_bytes",
-    "maximum file space": "maximum_file_space_bytes",
-}
+    "business_metric": "business_metric", "op rate": "requested_operations_per_s",
+    "read throughput": "read_throughput_bytes_per_s", "write throughput": "write_throughput_bytes_per_s",
+    "clients": "clients", "processes per client": "processes_per_client",
+    "client data set size": "client_data_set_bytes", "starting data set size": "start_data_set_bytes",
+    "initial file space": "initial_file_set_bytes", "maximum file space": "maximum_file_space_bytes",
+}  # fmt: skip
 _COUNTS = {"business_metric", "clients", "processes_per_client"}
 _INVALID = "INVALID_RUN"
 _LEAST_ACHIEVED = 0.9  # of the operations that were requested: with fewer the load is another than it says

@@ -23,7 +23,7 @@ from pathlib import Path
 from glusterlab.errors import TestbedError
 from glusterlab.testbed import headserver, options
 from glusterlab.testbed.disks import device_number
-from glusterlab.testbed.drives import DRIVE, RAID6, ST6000NM0034
+from glusterlab.testbed.drives import RAID6, ST6000NM0034
 from glusterlab.testbed.heads import Head, Raid6
 from glusterlab.testbed.local import run, write_value
 
@@ -55,7 +55,7 @@ class Row:
 def one_at_a_time(kind: str, commands: int) -> float:
     """Random requests per second by the data sheet: a seek, half a turn, and what each command takes."""
     drive = ST6000NM0034
-    return 1 / (DRIVE[f"{kind}_seek_average_s"].value + 0.5 / drive.rotations_per_s + commands * drive.command_s)
+    return 1 / (getattr(drive, f"{kind}_seek_average_s") + 0.5 / drive.rotations_per_s + commands * drive.command_s)
 
 
 def rows() -> Iterator[Row]:

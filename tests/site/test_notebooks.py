@@ -38,10 +38,10 @@ def table(name: str, title: str) -> Figure:
     return figure(name, title, label="", short="", picture="", files=(f"{name}.csv",))
 
 
-def body(tmp_path: Path, *cells: dict[str, Any], figures: tuple[Figure, ...] = (), outputs: bool = True) -> str:
+def body(tmp_path: Path, *cells: dict[str, Any], figures: tuple[Figure, ...] = ()) -> str:
     notebook = write_notebook(tmp_path / "10-large.ipynb", *cells)
     chapter = Chapter("10-large", "Large files", "", figures, ())
-    return SectionBody(chapter, "../../files/night").html(notebook, outputs=outputs)
+    return SectionBody(chapter, "../../files/night").html(notebook)
 
 
 def test_text_and_outputs_are_in_order_and_code_is_not_there(tmp_path: Path) -> None:
@@ -125,16 +125,6 @@ def test_a_saved_table_is_shown_once_with_its_file_and_an_anchor(tmp_path: Path)
     assert page.links == ["../../files/night/extra-totals.csv"]
     assert "color" not in html
     assert 'tabindex="0" role="region" aria-label="Totals"' in html
-
-
-def test_a_notebook_that_was_not_run_on_the_campaign_shows_its_figures_and_none_of_its_outputs(tmp_path: Path) -> None:
-    cells = (
-        projects.markdown("Before."),
-        code('with section.figure("fig05-a", rows): ...', shown("412 MB/s elsewhere")),
-    )
-    html = body(tmp_path, *cells, figures=(figure("fig05-a"), table("extra-x", "X")), outputs=False)
-    assert "412" not in html
-    assert Page(html).ids == ["fig05-a", "extra-x"]
 
 
 def test_links_to_notebooks_lead_to_their_pages(tmp_path: Path) -> None:

@@ -123,4 +123,4 @@ def test_it_is_mounted_serves_and_leaves_nothing(tmp_path: Path) -> None:
     finally:
         headserver.end(tmp_path)
     assert not headserver.mounts_below(tmp_path)
-    assert not headserver._servers(tmp_path)
+    assert not headserver.processes(lambda words: str(tmp_path).encode() in words)

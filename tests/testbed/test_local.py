@@ -1,6 +1,7 @@
 """Commands on the machine itself: what they say when they fail, and that nothing of them goes on."""
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -108,6 +109,21 @@ def test_state_home_is_what_the_kernel_calls_it(tmp_path: Path, monkeypatch: pyt
     assert state.state_home() == tmp_path / "real"
 
 
-def test_lxcfs_is_found_by_its_arguments(tmp_path: Path) -> None:
-    assert cgroups._lxcfs_at(tmp_path) == []
-    cgroups.stop_lxcfs(tmp_path)  # nothing there is no error
+def test_no_lxcfs_is_nothing_to_stop(tmp_path: Path) -> None:
+    cgroups.stop_lxcfs(tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it outlives what started it
+def test_what_is_started_is_found_by_its_arguments_and_ends(tmp_path: Path) -> None:
+    log, mark = tmp_path / "log.txt", str(tmp_path)
+
+    def find() -> list[int]:
+        return local.processes(lambda words: words[:1] == [b"sh"] and os.fsencode(mark) in words)
+
+    with pytest.raises(TestbedError, match="the sleeper did not start: no bed"):
+        local.start_until(lambda: False, ["sh", "-c", "echo no bed >&2; exit 1"], log, "the sleeper", deadline_s=9)
+    script = "echo up; while :; do sleep 1; done"
+    local.start_until(lambda: b"up" in log.read_bytes(), ["sh", "-c", script, mark], log, "it", deadline_s=9)
+    assert len(find()) == 1
+    local.end_all(find, "the sleeper")
+    assert not find()

@@ -211,13 +211,8 @@ def _combine_largest(band: Band, missing: str, found: Sequence[Comparison]) -> t
 
 
 _WORST_FIRST: tuple[Verdict, ...] = (
-    "contradicted",
-    "model cannot tell",
-    "not measured",
-    "insufficient n",
-    "compatible",
-    "reproduced",
-)
+    "contradicted", "model cannot tell", "not measured", "insufficient n", "compatible", "reproduced",
+)  # fmt: skip
 
 
 def _combine_all(decided: Sequence[tuple[Verdict, str]]) -> tuple[Verdict, str]:

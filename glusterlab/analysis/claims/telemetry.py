@@ -257,13 +257,9 @@ _ASKS = {"cpu-level": ("CPU",), "cpu-even": ("CPU",), "busier": ("CPU",), "littl
 """Subsystems that rules are about which name none."""
 
 _RULES = {
-    "full": _is_full,
-    "free": _is_free,
-    "little-memory": _little_memory,
-    "cpu-level": _cpu_level,
-    "cpu-even": _cpu_even,
-    "busier": _busier,
-}
+    "full": _is_full, "free": _is_free, "little-memory": _little_memory, "cpu-level": _cpu_level,
+    "cpu-even": _cpu_even, "busier": _busier,
+}  # fmt: skip
 
 
 def _answered(claims: Claims, evidence: Evidence) -> Iterator[tuple[Claim, TelemetryVerdict]]:

@@ -26,14 +26,9 @@ from glusterlab.spec.claims import Claim
 from glusterlab.stats import MIN_SAMPLES, TWO_GROUPS, Estimate, deciding_n
 
 Verdict = Literal[
-    "reproduced",
-    "compatible",
-    "contradicted",
-    "insufficient n",
-    "depends on counting",
-    "model cannot tell",
+    "reproduced", "compatible", "contradicted", "insufficient n", "depends on counting", "model cannot tell",
     "not measured",
-]
+]  # fmt: skip
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # all verdicts, in the order in which they are listed
 
 TOLERANCE = 1.10  # factor up to which a number counts as the published one, and two things as the same

@@ -31,14 +31,10 @@ _FACTS_LEFT_OUT = frozenset(
 )  # names and states, which change without a reason, and what is looked at for itself
 
 _FACTS: Mapping[str, str] = {
-    "os": "operating system",
-    "cpu_model": "CPU",
-    "cpus": "CPUs",
-    "memory_bytes": "memory",
-    "interface_speed_bytes_per_s": "speed of the interface",
-    "interface_mtu": "MTU of the interface",
+    "os": "operating system", "cpu_model": "CPU", "cpus": "CPUs", "memory_bytes": "memory",
+    "interface_speed_bytes_per_s": "speed of the interface", "interface_mtu": "MTU of the interface",
     "proc_is_lxcfs": "/proc by lxcfs",
-}
+}  # fmt: skip
 
 _CLUSTER_LEFT_OUT = frozenset({"schema_version", "name", "description", "ssh", "servers", "clients", "smallfile"})
 _CLUSTER_LEFT_OUT |= {"testbed", "scale_models"}

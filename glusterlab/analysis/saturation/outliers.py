@@ -41,11 +41,9 @@ SKEW_COLUMNS = ["cell_id", "sample", "role", "quantity", "host", "value", "media
 """Columns of `host_skew`: means over the measured part, in the unit of the quantity; the median is the others'."""
 
 _QUANTITIES = {
-    "receive_bytes_per_s": "received, bytes/s",
-    "transmit_bytes_per_s": "sent, bytes/s",
-    "write_bytes_per_s": "written to disks, bytes/s",
-    "read_bytes_per_s": "read from disks, bytes/s",
-}
+    "receive_bytes_per_s": "received, bytes/s", "transmit_bytes_per_s": "sent, bytes/s",
+    "write_bytes_per_s": "written to disks, bytes/s", "read_bytes_per_s": "read from disks, bytes/s",
+}  # fmt: skip
 _POINT = ["cell_id", "sample"]
 _MAD = 0.6744897501960817  # that of a normal distribution, in standard deviations
 

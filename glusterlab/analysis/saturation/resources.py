@@ -139,10 +139,7 @@ def capacities(
 
 
 def with_operations(
-    limits: Mapping[str, Limits],
-    samples: pd.DataFrame,
-    cluster: Cluster | None,
-    operations: Mapping[str, Operations],
+    limits: Mapping[str, Limits], samples: pd.DataFrame, cluster: Cluster | None, operations: Mapping[str, Operations]
 ) -> dict[str, Limits]:
     """Limits with the operations per second of all disks of a server, where those of one brick are known."""
     found = dict(limits)

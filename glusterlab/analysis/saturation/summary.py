@@ -112,10 +112,7 @@ def use_by_resource(use: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def use_over_time(
-    telemetry: pd.DataFrame,
-    samples: pd.DataFrame,
-    capacity: Mapping[str, Capacity],
-    thresholds: Thresholds = USUAL,
+    telemetry: pd.DataFrame, samples: pd.DataFrame, capacity: Mapping[str, Capacity], thresholds: Thresholds = USUAL
 ) -> pd.DataFrame:
     """Use of each resource over the time of samples, columns `OVER_TIME`: a row per resource and step."""
     starts = {(str(row["cell_id"]), int(row["sample"])): float(row["start_s"]) for row in samples.to_dict("records")}

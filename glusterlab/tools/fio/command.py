@@ -35,13 +35,9 @@ from glusterlab.tools.fio.reports import error_line
 from glusterlab.tools.records import WorkerRecord, WorkloadRecord, failed, worker_of
 
 MODES = {
-    "write": "write",
-    "read": "read",
-    "mixed": "rw",
-    "random-write": "randwrite",
-    "random-read": "randread",
+    "write": "write", "read": "read", "mixed": "rw", "random-write": "randwrite", "random-read": "randread",
     "random-mixed": "randrw",
-}
+}  # fmt: skip
 ENGINE = "gfapi"
 _PERCENTILES = {"latency_p50_s": 0.50, "latency_p95_s": 0.95, "latency_p99_s": 0.99}
 _MAX_BUCKETS = 100_000
