@@ -74,9 +74,7 @@ def samples_of(raw: Path, made: Made) -> pd.DataFrame:
     for planned in build_plan(load_campaign(raw / "campaign.yaml"), pool, ready=volume_tools()).samples:
         cell, layout, model = planned.cell, planned.cell.layout, planned.cell.model
         backing, hot = pool.backings.get(layout.backing), layout.hot
-        known = {
-            name: getattr(of, name, None) for name in COLUMNS for of in (planned, cell, layout) if hasattr(of, name)
-        }
+        known = {n: getattr(of, n, None) for n in COLUMNS for of in (planned, cell, layout) if hasattr(of, n)}
         row = EMPTY | {name: value for name, value in known.items() if value is not None} | {"sample": planned.repeat}
         row |= {"cell_id": cell.id, "layout": layout.name, "status": "valid", "gluster_version": "10.3"}
         row |= {"options": "; ".join(f"{name}={value}" for name, value in layout.options), "scale": model.scale}
@@ -175,7 +173,6 @@ def test_glusterfs_20_as_printed_and_today(tmp_path: Path, monkeypatch: pytest.M
     row = pd.read_csv(found["extra-glusterfs20-today"]).iloc[11]
     assert (row["n"], row["ratio"], row["share_published"]) == pytest.approx((4, 7.0665 * 0.995, 0.14246), rel=1e-4)
     assert "no scale slows" in (tmp_path / "figures/testbed/glusterfs20-g1-write-1kb.json").read_text()
-
     # campaigns of other systems are drawn together
     together = run(tmp_path, "91-glusterfs-20", "glusterfs-2.0/campaign", "glusterfs-2.0/campaign-nfs", made=loops)
     drawn = pd.read_csv(together["glusterfs20-g1-write-1kb"])
@@ -195,7 +192,6 @@ def test_azure_crosses_where_intervals_do_and_has_a_link(tmp_path: Path, monkeyp
     assert "eplicate 2x2, RAID 0 passes the native file system between 8 and 12 threads" in creates
     assert "istribute 4, RAID 0 passes" not in creates
     assert set(pd.read_csv(together["azure-a1-random-reads"])["campaign"]) == {"campaign-native"}
-
     rates = Rates("medium-file", 20, False, "link", "client", "send", 3, {"client01 to server01": 4e6})
     baseline = SimpleNamespace(name="base", results=(rates,), limits=lambda *_, **__: None)
     monkeypatch.setattr(Baseline, "of", lambda *_: baseline)
