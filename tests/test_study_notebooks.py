@@ -70,7 +70,7 @@ def made_up(cell: Cell, cluster: Cluster) -> dict[str, float]:
 
 def samples_of(raw: Path, made: Made) -> pd.DataFrame:
     """The samples table of a campaign as if all of its plan had been run."""
-    pool, rows = load_cluster(raw / "cluster.yaml"), []
+    pool, rows = load_cluster(raw / "cluster.yaml"), list[dict[str, Any]]()
     for planned in build_plan(load_campaign(raw / "campaign.yaml"), pool, ready=volume_tools()).samples:
         cell, layout, model = planned.cell, planned.cell.layout, planned.cell.model
         backing, hot = pool.backings.get(layout.backing), layout.hot
@@ -203,7 +203,7 @@ def test_azure_crosses_where_intervals_do_and_has_a_link(tmp_path: Path, monkeyp
 
 
 def test_summit_2017_has_each_figure_of_some_campaign_of_its_runbook(tmp_path: Path) -> None:
-    notebooks, found = "93-summit-small-files 94-summit-large-files", {}
+    notebooks, found = "93-summit-small-files 94-summit-large-files", dict[str, Path]()
     for campaign in ("testbed", "testbed-four"):
         found |= run(tmp_path, notebooks, f"summit-2017/{campaign}")
     check(found, "summit-2017")
@@ -214,15 +214,16 @@ def test_summit_2017_has_each_figure_of_some_campaign_of_its_runbook(tmp_path: P
 
 
 def test_rhgs_31_has_each_figure_of_some_campaign_of_its_runbook(tmp_path: Path) -> None:
-    notebooks, found = "95-rhgs-small-files 96-rhgs-large-files", {}
+    notebooks, found = "95-rhgs-small-files 96-rhgs-large-files", dict[str, Path]()
     for campaign in ("testbed-raid6", "campaign"):
         found |= run(tmp_path, notebooks, f"rhgs-3.1/{campaign}")
     # fio by SMB is in the plan of campaign-raid6 alone
     check(found, "rhgs-3.1", but={"rhgs31-r20-smb-random"})
-    rates = pd.read_csv(found["rhgs31-r6-ec-replica-sequential"]).query("type == 'replicate'").set_index("operation")
+    sequential = pd.read_csv(found["rhgs31-r6-ec-replica-sequential"]).query("type == 'replicate'")
+    rates: Any = sequential.set_index("operation")
     assert set(rates.loc["write", "published_any"]) == {400e6}
     assert (set(rates.loc["read", "published"]), rates.loc["write", "published"].notna().any()) == ({1e9}, False)
-    ratios = pd.read_csv(found["rhgs31-r6-ec-replica-sequential-ratios"]).set_index(["panel", "name"])
+    ratios: Any = pd.read_csv(found["rhgs31-r6-ec-replica-sequential-ratios"]).set_index(["panel", "name"])
     writes = ratios.loc[("write", "EC8+4 / Replica 3, 2 mounts"), ["ratio", "stated_low", "stated_high"]]
     assert writes.tolist() == pytest.approx([2, 1.02, 2.01], rel=0.05)
 
