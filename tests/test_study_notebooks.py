@@ -231,8 +231,7 @@ def test_rhgs_31_has_each_figure_of_some_campaign_of_its_runbook(tmp_path: Path)
 @pytest.mark.parametrize("campaign", ["streams", "tiering", "nfs"])
 def test_campaigns_of_the_testbed_have_each_figure_of_their_notebook(tmp_path: Path, campaign: str) -> None:
     (notebook,) = load_campaign(RUNBOOKS / f"testbed/{campaign}.yaml").notebooks or ()
-    found = run(tmp_path, notebook, f"testbed/{campaign}")
-    check(found, "supermicro-2017", notebook)
+    check(found := run(tmp_path, notebook, f"testbed/{campaign}"), "supermicro-2017", notebook)
     if campaign == "tiering":  # nothing is published of a volume with a hot tier
         rates = pd.read_csv(found["fig30-4mb-hot-tier"]).query("published > 0 or published_any > 0")
         assert set(rates["layout"]) == {"no-tier"}
