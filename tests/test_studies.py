@@ -49,15 +49,20 @@ def labels(cell: str) -> set[str]:
     return found
 
 
+def outputs_of(notebook: Path, study: Study) -> dict[str, str]:
+    """Names of the figures and tables in a notebook's code, and the study's labels of them."""
+    cells = json.loads(notebook.read_text())["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    found = {name: OutputName.parse(name, study.outputs) for name in _NAMES.findall(code)}
+    return {name: output.label for name, output in found.items() if output is not None}
+
+
 def made_by_notebooks(study: Study) -> set[str]:
     """Labels of the figures that notebooks which run on its campaigns name, and of those of its curves."""
-    found = {label for curves in study.saturation for label in curves.labels}
+    found, asked = {label for curves in study.saturation for label in curves.labels}, notebooks_asked(study.study)
     for path in NOTEBOOKS:
-        if runs_on(path, study) or path.stem in notebooks_asked(study.study):
-            cells = json.loads(path.read_text())["cells"]
-            code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-            names = [OutputName.parse(name, study.outputs) for name in _NAMES.findall(code)]
-            found |= {name.label for name in names if name is not None}
+        if runs_on(path, study) or path.stem in asked:
+            found |= {*outputs_of(path, study).values()}
     return found - {""}
 
 

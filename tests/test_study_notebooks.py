@@ -1,6 +1,9 @@
-"""Notebooks of studies on made-up samples of what their runbooks plan: no pool measured them, by a plain rule."""
+"""Notebooks that wait for campaigns, on samples made up of what runbooks plan: no pool gave them, none is published."""
 
+import json
 import math
+from collections.abc import Callable, Collection, Iterator
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,113 +11,227 @@ from typing import Any
 import nbformat
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
+from glusterlab.analysis.baselines import Rates
+from glusterlab.analysis.claims import judge
 from glusterlab.analysis.select import DIRECTIONS
-from glusterlab.figures.names import OutputName
+from glusterlab.figures import save
+from glusterlab.plots import marks
 from glusterlab.run.plan import build_plan
+from glusterlab.sections.baseline import Baseline
 from glusterlab.spec import load_campaign, load_cluster
+from glusterlab.spec import yaml as spec_files
 from glusterlab.spec.cell import Cell
 from glusterlab.spec.cluster import Cluster
 from glusterlab.spec.studies import load_study
 from glusterlab.tables import build as tables
 from glusterlab.tables.schema import SCHEMAS, as_schema
+from glusterlab.testbed.options import TestbedOptions
+from glusterlab.testbed.state import State, cluster_specification
 from glusterlab.tools import volume_tools
+from glusterlab.tools.records import WHOLE
 from tests.conftest import build_telemetry
-from tests.test_studies import PROJECT, PUBLISHED, made_by_notebooks
+from tests.test_studies import PROJECT, PUBLISHED, made_by_notebooks, outputs_of
 
-MODELS = """
-testbed: {name: made-up, state: /var/lib/made-up}
-scale_models: {large-file: {scale: 200}, small-file: {scale: 34, operations: true}}
-"""
-RUNS = {
-    "summit-2017": [("testbed", "cluster"), ("testbed-four", "cluster-four")],
-    "rhgs-3.1": [("testbed", "cluster"), ("testbed-raid6", "cluster-nfs"), ("campaign", "cluster")],
+RUNBOOKS = PROJECT / "runbooks"
+TESTBEDS: dict[str, dict[str, Any]] = {
+    "azure/testbed": {"hardware": "cluster", "servers": 4, "clients": 4, "disks": 0, "medium_file_scale": 20},
+    "glusterfs-2.0/testbed": {"hardware": "cluster", "servers": 5, "clients": 3, "disks": 0, "scale": 20}
+    | {"medium_file_scale": 20},
+    "rhgs-3.1/testbed-raid6": {"hardware": "cluster-nfs", "servers": 4, "clients": 6, "kernel_clients": 6, "disks": 0},
+    "summit-2017/testbed": {"small_file_scale": 34, "heads": ("small-file",)},
+    "summit-2017/testbed-four": {"hardware": "cluster-four", "servers": 4, "clients": 4, "disks": 0},
+    "testbed/streams": {},
+    "testbed/tiering": {"disks": 0, "nvme": 1},
+    "testbed/nfs": {"kernel_clients": 12, "small_file_scale": 34, "medium_file_scale": 120}
+    | {"heads": ("small-file", "medium-file")},
 }
-SCHEMA, SPREAD = SCHEMAS["samples"], (0.98, 1.01, 1.02, 0.99, 1.0, 1.03)
+"""Options of `glusterlab testbed up` as the runbooks state them; other campaigns are planned on a runbook's cluster."""
+COLUMNS, SPREAD = SCHEMAS["samples"], (0.99, 1.0, 1.01, 0.98, 1.02, 1.0)
+EMPTY = {name: {"str": "", "int64": 1, "float64": math.nan, "bool": False}[kind] for name, (kind, _) in COLUMNS.items()}
+Made = Callable[[Cell, Cluster], dict[str, float]]
 
 
-def row_of(cell: Cell, cluster: Cluster) -> dict[str, Any]:
-    """What the samples table says of a cell; its rate grows with workers, up to what a link of each server carries."""
-    layout, backing, model = cell.layout, cluster.backings[cell.layout.backing], cell.model
-    full = len(cluster.servers) * cluster.hardware.server_link * 0.6 * (1 + 0.02 * len(layout.options))
+def made_up(cell: Cell, cluster: Cluster) -> dict[str, float]:
+    """Rates by a plain rule: they grow with workers, up to a share of what a link of each server carries."""
+    layout, scale = cell.layout, cell.model.scale
+    full = len(cluster.servers) * cluster.hardware.server_link * 0.6 * (1 + 0.02 * len(layout.options)) / scale
     full /= layout.stored_per_byte if DIRECTIONS.get(cell.operation) == "write" else 1.0
-    full *= (2 if cell.caches == "hot" else 1) * (0.01 if "random" in cell.operation else 1.0)
-    rate = full * (1.0 if cell.access == "native" else 0.8) * cell.workers / (cell.workers + 8) / model.scale
-    files = rate / 5e5 if cell.tool == "smallfile" else math.nan
-    known = {name: getattr(of, name) for of in (layout, cell) for name in SCHEMA if hasattr(of, name)}
-    return (
-        known
-        | {"cell_id": cell.id, "layout": layout.name, "status": "valid", "gluster_version": "10.3", "warmup": False}
-        | {"options": "; ".join(f"{name}={value}" for name, value in layout.options), "hot": "", "elapsed_s": 30.0}
-        | {"kind": backing.kind, "server_model": backing.server_model or "", "scale": model.scale, "heads": model.heads}
-        | {"files_per_worker": cell.files_per_worker or 1, "disks": layout.bricks * backing.disks_per_brick}
-        | {"clients": cell.clients or len(cluster.clients), "servers": len(cluster.servers)}
-        | {"throughput_bytes_per_s": math.nan if files > 0 else rate, "files_per_s": files}
-        | {"operations_per_s": rate / (cell.record_size_bytes or 1), "operations_limited": model.operations}
-        | {"streams_held": rate / (cell.rate_bytes_per_s or 1)}
-    )
+    full *= (2 if cell.caches == "hot" or layout.hot else 1) * (0.01 if "random" in cell.operation else 1.0)
+    rate = full * (1.0 if cell.access == "native" else 0.8) * cell.workers / (cell.workers + 8)
+    rate, record = min(rate, cell.workers * (cell.rate_bytes_per_s or rate)), cell.record_size_bytes or 1
+    of_files = {"files_per_s": rate / (5e5 + cell.file_size_bytes)}
+    latencies = {f"latency_{name}_s": n * record * cell.workers / full for name, n in (("mean", 1), ("p95", 3))}
+    rates = {"throughput_bytes_per_s": rate, "operations_per_s": rate / record, **latencies}
+    streams = {"streams_held": round(rate / cell.rate_bytes_per_s)} if cell.rate_bytes_per_s else {}
+    return of_files if cell.tool in ("smallfile", "file-loop") else rates | streams
 
 
-def planned_samples(campaign: Path, cluster: Path) -> pd.DataFrame:
+def samples_of(raw: Path, made: Made) -> pd.DataFrame:
     """The samples table of a campaign as if all of its plan had been run."""
-    pool, rows = load_cluster(cluster), []
-    for place, planned in enumerate(build_plan(load_campaign(campaign), pool, ready=volume_tools()).samples):
-        row, by = row_of(planned.cell, pool), SPREAD[(planned.repeat + place) % len(SPREAD)]
-        rates = {name: row[name] * by for name in ("throughput_bytes_per_s", "files_per_s", "streams_held")}
-        times = {
-            f"{part}{end}_s": 100.0 * place + s for part in ("", "part_") for end, s in (("start", 0), ("end", 30))
-        }
-        rows.append(row | rates | times | {"sample": planned.repeat})
-    empty = {name: "" if kind == "str" else 1 for name, (kind, _) in SCHEMA.items() if kind in ("str", "int64")}
-    return as_schema(pd.DataFrame([empty | row for row in rows]), "samples")
+    pool, rows = load_cluster(raw / "cluster.yaml"), list[dict[str, Any]]()
+    for planned in build_plan(load_campaign(raw / "campaign.yaml"), pool, ready=volume_tools()).samples:
+        cell, layout, model = planned.cell, planned.cell.layout, planned.cell.model
+        backing, hot = pool.backings.get(layout.backing), layout.hot
+        known = {n: getattr(of, n, None) for n in COLUMNS for of in (planned, cell, layout) if hasattr(of, n)}
+        row = EMPTY | {name: value for name, value in known.items() if value is not None} | {"sample": planned.repeat}
+        row |= {"cell_id": cell.id, "layout": layout.name, "status": "valid", "gluster_version": "10.3"}
+        row |= {"options": "; ".join(f"{name}={value}" for name, value in layout.options), "scale": model.scale}
+        row |= {"heads": model.heads, "operations_limited": model.operations, "elapsed_s": 30.0}
+        row |= {"kind": backing.kind if backing else layout.backing, "servers": len(pool.servers)}
+        row |= {"server_model": (backing and backing.server_model) or "", "clients": cell.clients or len(pool.clients)}
+        row |= {"disks": layout.bricks * backing.disks_per_brick if backing else 0, "hot": hot.geometry if hot else ""}
+        row |= {"hot_kind": hot.backing, "promoted_files": 50.0 * (layout.name == "promoted")} if hot else {}
+        row |= {f"{of}{end}_s": 100.0 * len(rows) + s for of in ("", "part_") for end, s in (("start", 0), ("end", 30))}
+        found = {name: value * SPREAD[planned.repeat - 1] for name, value in made(cell, pool).items()}
+        rows.append(row | found | {WHOLE[name]: found[name] for name in WHOLE.keys() & found})
+    return as_schema(pd.DataFrame(rows), "samples")
 
 
-def run_on(notebook: Path, campaign: Path, cluster: Path, folder: Path, formats: str = "csv") -> Path:
-    """Run a notebook's code on the made-up samples of a runbook's campaign; returns the folder with its figures."""
-    raw, figures = folder / "raw", folder / "figures"
-    raw.mkdir(exist_ok=True, parents=True)
-    (raw / "campaign.yaml").write_text(campaign.read_text())
-    (raw / "cluster.yaml").write_text(cluster.read_text() + MODELS * campaign.stem.startswith("testbed"))
-    (raw / "MANIFEST.sha256").write_text("")
+def make(folder: Path, name: str) -> Path:
+    """A folder as of a campaign of a runbook, without its samples."""
+    runbook, _, campaign = name.partition("/")
+    (raw := folder / campaign).mkdir()
+    options = TESTBEDS.get(name, {"hardware": f"cluster{'-native' * ('native' in name)}"})
+    stated = RUNBOOKS / runbook / f"{options.get('hardware')}.yaml"
+    if name in TESTBEDS:
+        hardware = load_cluster(stated).hardware.model_dump(mode="json") if "hardware" in options else None
+        specification = cluster_specification(State(raw, TestbedOptions(**options | {"hardware": hardware})))
+        (raw / "ssh_config").touch()
+    (raw / "cluster.yaml").write_text(json.dumps(specification) if name in TESTBEDS else stated.read_text())
+    (raw / "campaign.yaml").write_text((RUNBOOKS / f"{name}.yaml").read_text())
+    (raw / "MANIFEST.sha256").touch()
     (raw / "environment.json").write_text('{"schema_version": 1, "hosts": {}}')
-    samples = planned_samples(campaign, raw / "cluster.yaml")
+    return raw
 
-    def telemetry_of(cell_id: list[str], **_: object) -> pd.DataFrame:
-        found = build_telemetry(samples[samples["cell_id"].isin([*cell_id, samples["cell_id"][0]])])
-        return found[found["cell_id"].isin(cell_id)]
 
-    def of(tools: tuple[str, ...]) -> SimpleNamespace:
-        return SimpleNamespace(samples=samples[samples["tool"].isin(tools)], telemetry_of=telemetry_of)
+def run(folder: Path, notebooks: str, *campaigns: str, made: Made = made_up, formats: str = "csv") -> dict[str, Path]:
+    """Run notebooks on campaigns by their names in runbooks/, the first or all together; CSV files by their names."""
+    raws = [make(folder, name) for name in campaigns]
+    samples = {raw.name: samples_of(raw, made) for raw in raws}
+    figures = folder / "figures" / raws[0].name
 
-    names: dict[str, Any] = {}
+    def of(raw: Path, tools: tuple[str, ...]) -> SimpleNamespace:
+        every = samples[raw.name]
+
+        def telemetry_of(cell_id: list[str], **_: object) -> pd.DataFrame:
+            found = build_telemetry(every[every["cell_id"].isin([*cell_id, every["cell_id"][0]])])
+            return found[found["cell_id"].isin(cell_id)]
+
+        return SimpleNamespace(samples=every[every["tool"].isin(tools)], telemetry_of=telemetry_of)
+
+    given = {"campaign": str(raws[0]), "campaigns": ", ".join(map(str, raws)), "figures": str(figures)}
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(tables, "load", lambda *_: SimpleNamespace(of=of))
+        patched.setattr(tables, "load", lambda raw, *_: SimpleNamespace(of=partial(of, Path(raw))))
         patched.chdir(PROJECT)
-        for cell in nbformat.read(notebook, as_version=4).cells:
-            if cell.cell_type == "code":
-                exec(compile(cell.source, cell.id, "exec"), names)
-                if "parameters" in cell.metadata.get("tags", []):
-                    names |= {"campaign": str(raw), "figures": str(figures), "format": formats}
-    return figures
+        for notebook in notebooks.split():
+            names: dict[str, object] = {}
+            for cell in nbformat.read(PROJECT / "notebooks" / f"{notebook}.ipynb", as_version=4).cells:
+                if cell.cell_type == "code":
+                    exec(compile(cell.source, cell.id, "exec"), names)
+                    names |= given | {"format": formats} if "parameters" in cell.metadata.get("tags", []) else {}
+    return {path.stem: path for path in figures.glob("*.csv")}
 
 
-@pytest.mark.parametrize("study", RUNS)
-def test_figures_of_a_study_are_drawn_of_some_campaign_of_its_runbook(study: str, tmp_path: Path) -> None:
-    runbook, known, found = PROJECT / "runbooks" / study, load_study(PUBLISHED / study), {}
-    for campaign, cluster in RUNS[study]:
-        for name in known.notebooks:
-            files = (PROJECT / "notebooks" / f"{name}.ipynb", runbook / f"{campaign}.yaml", runbook / f"{cluster}.yaml")
-            found |= {path.stem: path for path in run_on(*files, tmp_path / campaign).glob("*.csv")}
-    assert {OutputName.parse(name, known.outputs).label for name in found} - {""} == made_by_notebooks(known)
-    if study == "summit-2017":
-        rule = pd.read_csv(found["summit-s15-rule-of-thumb"]).set_index("operation")["published"]
-        assert rule.to_dict() == pytest.approx({"write": 1224e6 / 2 * 0.7, "read": 1107e6 * 0.6})  # by its arrays
-        gains = pd.read_csv(found["extra-summit-small-files-gain-of-tuning"]).query("workers == 32")
-        assert set(gains["panel"]) == {"ls-l, 32 workers"}
-        return
-    rates = pd.read_csv(found["rhgs31-r6-ec-replica-sequential"]).query("type == 'replicate'").set_index("operation")
+@pytest.fixture(autouse=True, scope="module")
+def cheap() -> Iterator[None]:
+    """No pictures, each YAML file read once, claims judged by one of two views that are alike: most of the time."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(spec_files, "load_yaml", cache(spec_files.load_yaml))
+        patched.setattr(judge, "judge_both_views", judge.judge)
+        patched.setattr(save, "_settle", lambda _: None)
+        patched.setattr(Figure, "savefig", lambda *_, **__: None)
+        yield
+
+
+def check(found: dict[str, Path], name: str, *notebooks: str, but: Collection[str] = ()) -> None:
+    """All that notebooks name, `but` these, has rows; those of a study make all of its figures."""
+    study = load_study(PUBLISHED / name)
+    known = [outputs_of(PROJECT / "notebooks" / f"{each}.ipynb", study) for each in notebooks or study.notebooks]
+    assert sorted({name for names in known for name in names} - found.keys()) == sorted(but)
+    assert all(path.read_text().count("\n") > 1 for path in found.values())
+    if not notebooks:
+        assert {label for names in known for label in names.values()} - {""} == made_by_notebooks(study)
+
+
+def loops(cell: Cell, _: Cluster) -> dict[str, float]:
+    return {"throughput_bytes_per_s": 120 * 2**20 / cell.model.scale, "files_per_s": 120 / cell.model.scale}
+
+
+def test_glusterfs_20_as_printed_and_today(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks: list[float] = []
+    monkeypatch.setattr(marks, "stated", lambda _axes, x, _y, **_: ticks.append(x))
+    found = run(tmp_path, "91-glusterfs-20", "glusterfs-2.0/testbed", made=loops)
+    # rates; by 2^20 bytes cut off, neither, rounded; by 10^6 neither
+    assert pd.read_csv(found["extra-glusterfs20-megabytes"]).iloc[:, 1:6].sum().tolist() == [67, 6, 1, 60, 67]
+    created = pd.read_csv(found["glusterfs20-g5-files-created-as-printed"])
+    assert created["Unified GlusterFS"][0] == "19,122 files (31.9MB/s), printed 31.2"
+    # at a twentieth of what is published, first the local disk's first test
+    assert ticks[0] == pytest.approx(1024e6 / 6.390 / 2**20 / 20)
+    assert pd.read_csv(found["glusterfs20-g2-write-64kb"])["n"].tolist() == [0, 0, 0, 3, 3]
+    row = pd.read_csv(found["extra-glusterfs20-today"]).iloc[11]
+    assert (row["n"], row["ratio"], row["share_published"]) == pytest.approx((4, 7.0665 * 0.995, 0.14246), rel=1e-4)
+    assert "no scale slows" in (tmp_path / "figures/testbed/glusterfs20-g1-write-1kb.json").read_text()
+    # campaigns of other systems are drawn together
+    together = run(tmp_path, "91-glusterfs-20", "glusterfs-2.0/campaign", "glusterfs-2.0/campaign-nfs", made=loops)
+    drawn = pd.read_csv(together["glusterfs20-g1-write-1kb"])
+    assert drawn["n"].tolist() == [0, 0, 3, 3, 3]
+    assert drawn["campaign"].tolist()[2:] == ["campaign-nfs", "campaign", "campaign"]
+    check(found | together, "glusterfs-2.0")
+
+
+def test_azure_crosses_where_intervals_do_and_has_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(cell: Cell, _: Cluster) -> dict[str, float]:
+        many = {"replicate": 9.0, "distribute": 3.0, "other": 4.0}[cell.layout.type]
+        files = min(many, many if cell.layout.type == "other" or cell.workers > 8 else 2.0)
+        return {"files_per_s": files, "operations_per_s": 31.0 * cell.workers, "latency_mean_s": 1 / 31}
+
+    together = run(tmp_path, "97-azure", "azure/campaign", "azure/campaign-native", made=made)
+    creates = (tmp_path / "figures/campaign/azure-a2-creates-by-threads.json").read_text()
+    assert "eplicate 2x2, RAID 0 passes the native file system between 8 and 12 threads" in creates
+    assert "istribute 4, RAID 0 passes" not in creates
+    assert set(pd.read_csv(together["azure-a1-random-reads"])["campaign"]) == {"campaign-native"}
+    rates = Rates("medium-file", 20, False, "link", "client", "send", 3, {"client01 to server01": 4e6})
+    baseline = SimpleNamespace(name="base", results=(rates,), limits=lambda *_, **__: None)
+    monkeypatch.setattr(Baseline, "of", lambda *_: baseline)
+    found = run(tmp_path, "97-azure", "azure/testbed", made=lambda *_: {"files_per_s": 0.1})
+    assert pd.read_csv(found["azure-a3-link"])["mbit_per_s"].tolist() == [600, 700, 650, 640, 640, 640]
+    assert "waits for no fixed time" in (tmp_path / "figures/testbed/azure-a1-random-reads.json").read_text()
+    assert pd.read_csv(found["extra-azure-growth"])["share_of_line"].min() == 1 / 16
+    check(found | together, "azure")
+
+
+def test_summit_2017_has_each_figure_of_some_campaign_of_its_runbook(tmp_path: Path) -> None:
+    notebooks, found = "93-summit-small-files 94-summit-large-files", dict[str, Path]()
+    for campaign in ("testbed", "testbed-four"):
+        found |= run(tmp_path, notebooks, f"summit-2017/{campaign}")
+    check(found, "summit-2017")
+    rule = pd.read_csv(found["summit-s15-rule-of-thumb"]).set_index("operation")["published"]
+    assert rule.to_dict() == pytest.approx({"write": 1224e6 / 2 * 0.7, "read": 1107e6 * 0.6})  # by its arrays
+    gains = pd.read_csv(found["extra-summit-small-files-gain-of-tuning"]).query("workers == 32")
+    assert set(gains["panel"]) == {"ls-l, 32 workers"}
+
+
+def test_rhgs_31_has_each_figure_of_some_campaign_of_its_runbook(tmp_path: Path) -> None:
+    notebooks, found = "95-rhgs-small-files 96-rhgs-large-files", dict[str, Path]()
+    for campaign in ("testbed-raid6", "campaign"):
+        found |= run(tmp_path, notebooks, f"rhgs-3.1/{campaign}")
+    # fio by SMB is in the plan of campaign-raid6 alone
+    check(found, "rhgs-3.1", but={"rhgs31-r20-smb-random"})
+    sequential = pd.read_csv(found["rhgs31-r6-ec-replica-sequential"]).query("type == 'replicate'")
+    rates: Any = sequential.set_index("operation")
     assert set(rates.loc["write", "published_any"]) == {400e6}
     assert (set(rates.loc["read", "published"]), rates.loc["write", "published"].notna().any()) == ({1e9}, False)
-    ratios = pd.read_csv(found["rhgs31-r6-ec-replica-sequential-ratios"]).set_index(["panel", "name"])
+    ratios: Any = pd.read_csv(found["rhgs31-r6-ec-replica-sequential-ratios"]).set_index(["panel", "name"])
     writes = ratios.loc[("write", "EC8+4 / Replica 3, 2 mounts"), ["ratio", "stated_low", "stated_high"]]
     assert writes.tolist() == pytest.approx([2, 1.02, 2.01], rel=0.05)
+
+
+@pytest.mark.parametrize("campaign", ["streams", "tiering", "nfs"])
+def test_campaigns_of_the_testbed_have_each_figure_of_their_notebook(tmp_path: Path, campaign: str) -> None:
+    (notebook,) = load_campaign(RUNBOOKS / f"testbed/{campaign}.yaml").notebooks or ()
+    check(found := run(tmp_path, notebook, f"testbed/{campaign}"), "supermicro-2017", notebook)
+    if campaign == "tiering":  # nothing is published of a volume with a hot tier
+        rates = pd.read_csv(found["fig30-4mb-hot-tier"]).query("published > 0 or published_any > 0")
+        assert set(rates["layout"]) == {"no-tier"}

@@ -98,8 +98,11 @@ def with_published(summary: pd.DataFrame, published: pd.DataFrame, samples: pd.D
     servers: dict[str, float] = {}
     if samples is not None and "servers" in samples:
         servers = dict(zip(samples["cell_id"].astype(str), samples["servers"].astype(float), strict=True))
+    # what a study states is of a volume without a hot tier
+    tiered = set() if samples is None or "hot" not in samples else {*samples.loc[samples["hot"] != "", "cell_id"]}
     for row in summary.to_dict("records"):
-        match = published[same_size(published["nominal_file_size_bytes"], float(row["nominal_file_size_bytes"]))]
+        stated = published.iloc[:0] if row["cell_id"] in tiered else published
+        match = stated[same_size(stated["nominal_file_size_bytes"], float(row["nominal_file_size_bytes"]))]
         for name in ("access", "operation"):
             match = match[match[name].astype(str) == str(row[name])]
         total, disks = str(row["quantity"]).removesuffix("_per_disk"), float(row["disks"]) or math.nan

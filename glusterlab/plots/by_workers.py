@@ -173,6 +173,8 @@ def draw_workers_and_limits(
         *note.splitlines(),
     ]
     figure.key, figure.signs = [] if labelled else layout_key(table), marks.signs(table, published=False)
+    if table["above_limit"].astype(bool).any():
+        figure.signs.append(marks.key_mark("^", "above its limit", markersize=6))
     figure.finding = saturates(table)
     room = 1.35 * 10 if labelled else 1.35
     height_in = height * len(families) + 0.55
@@ -214,5 +216,7 @@ def _limit_words(table: pd.DataFrame, *, drawn: bool) -> list[str]:
     hardware = "Links and disks are as the cluster file states them."
     if sources:
         hardware = f"Disks are as the baseline {', '.join(sources)} measured them, {STATED_LINKS}."
-    dashed = "Dashed: what links and disks allow with the traffic of copies; at its end which of them binds."
+    # lines of other clients than the native one are dashed, too
+    thin = ", thin" * bool((table["access"].astype(str) != "native").any())
+    dashed = f"Dashed{thin}: what links and disks allow with the traffic of copies; at its end which of them binds."
     return [dashed, hardware] if drawn else [hardware]

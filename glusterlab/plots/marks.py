@@ -125,15 +125,15 @@ def signs(summary: pd.DataFrame, *, of: str = "(t)", along: str = "y", published
     return found
 
 
-def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = False) -> Line2D:
-    """One series over workers: mean, 95 % interval, samples as dots beside it; a gap where they lie in two groups."""
+def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = False, beside: float = 1.13) -> Line2D:
+    """One series over workers: mean, 95 % interval, samples as dots `beside` it; a gap where they lie in two groups."""
     rows = rows.sort_values("workers")
     style = row_style(rows.iloc[0])
     workers = rows["workers"].astype(float).to_numpy()
     mean, low, high = (rows[name].astype(float).to_numpy() * factor for name in ("mean", "low", "high"))
     for count, values, of in zip(workers, rows["values"], mean, strict=True):
         alone = math.isnan(of)
-        at = float(count if alone else count * 1.13)
+        at = float(count if alone else count * beside)
         sample_dots(axes, at, split_values(values, factor), style.colour, alone=alone)
     axes.vlines(workers, low, high, color=style.colour, linewidth=1.0, alpha=0.8)
     whole_time(axes, list(workers), rows, factor)

@@ -29,13 +29,15 @@ def draw_streams_held(figure: Frame, table: pd.DataFrame, *, stands_for: float) 
 
 
 def draw_by_streams(figure: Frame, table: pd.DataFrame) -> None:
-    """Summaries of each of `COURSE`, one panel below the other, a line per layout."""
+    """Summaries of each of `COURSE`, one panel below the other, a line per layout; loads are in equal steps."""
     figure.signs = marks.signs(table, published=False)
-    grid = figure.panels_by_workers(len(COURSE), 1, table["workers"], height=4.2, room=2.2)[:, 0]
+    grid = figure.panels(len(COURSE), 1, height=4.2, sharex=True)[:, 0]
+    marks.number_ticks(grid[-1], "x", sorted(table["workers"].unique()))
+    grid[-1].set_xlim(0, 1.25 * table["workers"].max())
     for axes, (quantity, (label, factor)) in zip(grid, COURSE.items(), strict=True):
         here = table[table["quantity"] == quantity]
         for name in sorted(here["series"].astype(str).unique()):
-            drawn = marks.line(axes, here[here["series"].astype(str) == name].sort_values("workers"), factor)
+            drawn = marks.line(axes, here[here["series"].astype(str) == name], factor, beside=1)
             text = name.replace(", ", ",\n", 1)
             marks.words(axes, text, marks.line_end(drawn), (11, 0), ha="left", va="center", color=drawn.get_color())
         axes.set_ylabel(label)
