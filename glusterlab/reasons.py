@@ -18,6 +18,7 @@ ReasonCode = Literal[
     "heal-pending",
     "rebalance-running",
     "tier-stopped",
+    "feature-off",
     "clock-skew",
     "stray-process",
     "cache-not-dropped",
@@ -75,6 +76,11 @@ MEANINGS: Mapping[ReasonCode, Meaning] = {
     "tier-stopped": Meaning(
         "A server's daemon that moves files between the hot and the cold tier did not run, or was started again.",
         "Read 'gluster volume tier VOLUME status', and the daemon's log in /var/log/glusterfs of that server.",
+    ),
+    "feature-off": Meaning(
+        "Bit-rot detection or quota was not on, or a daemon of it did not run, or was started again.",
+        "Read 'gluster volume info' and 'volume status'; logs are bitd.log, scrub.log and quotad.log below"
+        " /var/log/glusterfs of that server.",
     ),
     "clock-skew": Meaning(
         "A host's clock differs from the controller's by more than a second, or was set during the measurement.",

@@ -28,18 +28,36 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from glusterlab.hosts.pool import Pool
-    from glusterlab.spec.cell import Access, Bricks, Layout
+    from glusterlab.spec.cell import Access, Bricks, Feature, Layout
     from glusterlab.spec.cluster import Cluster, Host
 
 R = TypeVar("R")
 
 _GLUSTER_DEADLINE_S = 300.0
 _ONLINE_WITHIN_S = 90.0
+_DAEMONS_COME_S = 10.0  # by themselves, after their feature was turned on
 # what glusterd says of an option itself, and not of a peer or of the moment
 _OF_THE_MOMENT = "(?!option ?:).*(?:ailed on |transaction|ocking|uorum|timed out)"
 _REFUSED = re.compile(rf"volume set: failed: (?!{_OF_THE_MOMENT})(?P<why>.*)")
 _MOVES = ("cluster.tier-demote-frequency", "cluster.tier-promote-frequency")
 _SOON_S = 60
+_FEATURES: Mapping[Feature, tuple[tuple[str, ...], ...]] = {
+    "bitrot": (("volume bitrot", "enable"), ("volume bitrot", "scrub-throttle", "lazy")),
+    # a limit that nothing reaches, without which nothing is held against any; df goes on to say what disks have left
+    "quota": (
+        ("volume quota", "enable"),
+        ("volume set", "features.quota-deem-statfs", "off"),
+        ("volume quota", "limit-usage", "/", "1PB"),
+    ),
+}
+"""What turns a feature on: the first command once, the others in every run: one may have been stopped between."""
+
+DAEMONS: Mapping[Feature, tuple[str, ...]] = {
+    "bitrot": ("Bitrot Daemon", "Scrubber Daemon"),
+    "quota": ("Quota Daemon",),
+}
+"""The daemons of a feature, as `gluster volume status` calls them."""
+
 _TYPES = {"distribute": "Distribute", "replicate": "Replicate", "disperse": "Disperse"}
 
 Note = Callable[[str], None]
@@ -74,11 +92,13 @@ class VolumeInfo:
 class VolumeStatus(NamedTuple):
     """`gluster volume status` of one volume: its bricks as far as their servers answered, and its tasks.
 
-    A hot tier's daemon is a task that is always in progress, and no rebalance.
+    A hot tier's daemon is a task that is always in progress, and no rebalance. `daemons`: process numbers of those that
+    run, by gluster's name of the daemon and of the server, which calls itself localhost.
     """
 
     bricks: tuple[BrickHealth, ...]
     rebalancing: bool
+    daemons: Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True)
@@ -256,13 +276,18 @@ def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Not
     if not known[volume.name].started:
         ask(pool, server, "volume", "start", volume.name)
         note(f"started volume {volume.name}")
+    if volume.layout.features:
+        # a limit is set through a mount of gluster's own
+        _wait_until_online(pool, server, volume, note, features=False)
+        _turn_on(pool, server, volume, known[volume.name], note)
     _wait_until_online(pool, server, volume, note)
     if volume.access not in SERVED:
         _mount(pool, cluster, volume, mark)
 
 
 def _create(pool: Pool, server: str, volume: Volume, mark: str) -> None:
-    if volume.layout.hot is not None and (problem := release_problem(volume.layout, release(pool, server))):
+    asks = volume.layout.hot is not None or volume.layout.features
+    if asks and (problem := release_problem(volume.layout, release(pool, server))):
         raise RefusedError(problem, host=server)
     lines: dict[str, list[str]] = defaultdict(lambda: ["set -e"])
     for host, path in volume.bricks:
@@ -295,9 +320,20 @@ def _leave_gnfs_off(pool: Pool, server: str, volume: Volume, info: VolumeInfo) -
         set_gnfs(pool, server, volume.name, on=False)
 
 
-def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note) -> None:
-    """Wait for all bricks, and the daemons of a hot tier; what died is started once."""
-    end = time.monotonic() + _ONLINE_WITHIN_S
+def _turn_on(pool: Pool, server: str, volume: Volume, info: VolumeInfo, note: Note) -> None:
+    """Turn on the layout's features, which gluster does on a started volume alone."""
+    for feature in volume.layout.features:
+        is_on = info.options.get(f"features.{feature}") == "on"
+        for command, *words in _FEATURES[feature][is_on:]:
+            ask(pool, server, *command.split(), volume.name, *words)
+        if not is_on:
+            note(f"turned on {feature} of volume {volume.name}")
+
+
+def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note, *, features: bool = True) -> None:
+    """Wait for all bricks, the daemons of a hot tier and of features; what died is started once."""
+    start = time.monotonic()
+    end = start + _ONLINE_WITHIN_S
     forced = False
     while True:
         status = _ask_xml(read_status, pool, server, "volume", "status", volume.name, "--xml")
@@ -305,12 +341,22 @@ def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note) -> N
         complete = not offline and len(status.bricks) == len(volume.bricks)
         daemons = _tier(pool, server, volume) if complete else {}
         away = [name for name, daemon in daemons.items() if not daemon.running]
-        if complete and not away:
+        running = running_daemons(volume, status, server) if features else {}
+        stopped = [
+            f"{feature} on {host}"
+            for feature, by_host in running.items()
+            for host, pids in by_host.items()
+            if len(pids) < len(DAEMONS[feature])
+        ]
+        if complete and not away and not stopped:
             return
         if time.monotonic() > end:
             if away:
                 what = f"the tier daemon of volume {volume.name} does not run on {', '.join(away)}"
                 raise VolumeError(f"{what}: read its log below /var/log/glusterfs there", host=server)
+            if complete and stopped:
+                what = f"daemons of volume {volume.name} do not run: {', '.join(stopped)}"
+                raise VolumeError(f"{what}; read their logs below /var/log/glusterfs there", host=server)
             missing = len(volume.bricks) - len(status.bricks) + len(offline)
             names = f": {_few(tuple(offline))}" if offline else ": their servers do not answer glusterd"
             raise VolumeError(f"{missing} bricks of volume {volume.name} are offline{names}", host=server)
@@ -322,7 +368,23 @@ def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note) -> N
             ask(pool, server, "volume", "tier", volume.name, "start", "force")
             note(f"started the tier daemon of volume {volume.name} on {', '.join(away)}")
             forced = True
+        elif stopped and complete and not forced and time.monotonic() > start + _DAEMONS_COME_S:
+            ask(pool, server, "volume", "start", volume.name, "force")
+            note(f"started daemons of volume {volume.name} that did not run: {', '.join(stopped)}")
+            forced = True
         pool.sleep(0.5)
+
+
+def running_daemons(volume: Volume, status: VolumeStatus, asked: str) -> dict[Feature, dict[str, list[int]]]:
+    """Process numbers of each feature's daemons on each server with bricks, as the server `asked` says."""
+    found: dict[Feature, dict[str, list[int]]] = {}
+    for feature in volume.layout.features:
+        found[feature] = {}
+        for host in dict.fromkeys(host for host, _ in volume.places):
+            names = {host.name, host.address, *(("localhost",) if host.name == asked else ())}
+            pids = [pid for (name, on), pid in status.daemons.items() if on in names and name in DAEMONS[feature]]
+            found[feature][host.name] = sorted(pids)
+    return found
 
 
 def _tier(pool: Pool, server: str, volume: Volume) -> dict[str, TierHealth]:
@@ -463,7 +525,14 @@ def read_status(text: bytes) -> VolumeStatus:
     )
     tasks = (task for task in root.iter("task") if task.findtext("type") != "Tier migration")
     rebalancing = any("in progress" in (task.findtext("statusStr") or "") for task in tasks)
-    return VolumeStatus(bricks, rebalancing)
+    daemons = {
+        (node.findtext("hostname") or "", node.findtext("path") or ""): pid
+        for node in root.iter("node")
+        if node.findtext("status") == "1"
+        and not (node.findtext("path") or "").startswith("/")
+        and (pid := gluster_xml.pid(node))
+    }
+    return VolumeStatus(bricks, rebalancing, daemons)
 
 
 def read_tier(text: bytes, volume: Volume, asked: str) -> dict[str, TierHealth]:

@@ -186,6 +186,7 @@ def change_reasons(before: Health, after: Health, measured_s: float) -> list[Rea
             for brick in restarted
         ),
         *_restarted_tiers(before, after),
+        *_restarted_features(before, after),
         *_lost_links(before, after),
         *_lost_connections(before, after, restarted),
         *access_changes(before, after),
@@ -199,6 +200,15 @@ def _restarted_tiers(before: Health, after: Health) -> Iterator[Reason]:
         if known is not None and (daemon.promoted < known.promoted or daemon.demoted < known.demoted):
             message = "the tier daemon was restarted during the workload: it counts files anew"
             yield Reason(code="tier-stopped", message=message, host=host)
+
+
+def _restarted_features(before: Health, after: Health) -> Iterator[Reason]:
+    for feature, daemons in sorted(after.features.items()):
+        for host, pids in sorted(daemons.items()):
+            known = before.features.get(feature, {}).get(host, pids)
+            if pids != known and len(pids) == len(known):
+                message = f"a daemon of {feature} was restarted during the workload"
+                yield Reason(code="feature-off", message=message, host=host)
 
 
 def _lost_links(before: Health, after: Health) -> Iterator[Reason]:

@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from glusterlab.spec.cell import Access, Bricks, Caches, Cell, Layout, LayoutType, Mounts, parse_geometry
+from glusterlab.spec.cell import Access, Bricks, Caches, Cell, Feature, Layout, LayoutType, Mounts, parse_geometry
 from glusterlab.spec.cluster import REAL_HARDWARE, Cluster, ScaleModel
 from glusterlab.spec.fields import (
     Axis,
@@ -115,6 +115,23 @@ class LayoutSpec(SpecModel):
     bricks_per_server: Count = Field(
         default=1, description="so many bricks of one subvolume may lie on one server, such as 2 for 8+4 on six servers"
     )
+    features: Annotated[tuple[Feature, ...], _ONE_OR_MORE, AxisSchema()] = Field(
+        default=(),
+        description="bitrot: files are signed and scrubbed, as lazily as the volume's default; quota: usage is counted "
+        "and held against a limit that is never reached; all of the list at a time: not an axis",
+    )
+
+    @field_validator("features")
+    @classmethod
+    def _in_one_order(cls, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+        # in whichever order they are written it is the same volume
+        return tuple(sorted(set(features)))
+
+    @model_serializer(mode="wrap")
+    def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        found: dict[str, Any] = dump(self)
+        # a layout without them is written as it was before there were any
+        return {key: value for key, value in found.items() if key != "features" or value}
 
     @model_validator(mode="after")
     def _geometry_fits(self) -> LayoutSpec:
@@ -358,8 +375,8 @@ class Campaign(SpecModel):
             if layout.type == "other" and "existing" not in self.access:
                 what = "expected distribute, replicate or disperse, found 'other', which only access 'existing' has"
                 raise problem(what, "layouts", n, "type")
-            if layout.type == "other" and (layout.options or layout.hot):
-                key = "options" if layout.options else "hot"
+            if layout.type == "other" and (layout.options or layout.hot or layout.features):
+                key = "options" if layout.options else "hot" if layout.hot else "features"
                 raise problem("expected none: the suite makes no volume of type 'other'", "layouts", n, key)
         layouts = (math.prod(map(len, (spec.geometry, spec.backing, *spec.options.values()))) for spec in self.layouts)
         workloads = (math.prod(map(len, _axes(self, spec))) for spec in self.workloads)
@@ -390,6 +407,7 @@ def expand_layouts(campaign: Campaign) -> list[tuple[str, Layout]]:
             numbers = parse_geometry(spec.type, geometry)
             hot = None if spec.hot is None else spec.hot.bricks
             more: dict[str, Any] = {**numbers, "hot": hot, "bricks_per_server": spec.bricks_per_server}
+            more["features"] = spec.features
             layout = Layout(name=label, type=spec.type, backing=backing, options=options, **more)
             layouts.append((spec.name, layout))
     return layouts

@@ -19,6 +19,9 @@ from glusterlab.units import format_size
 LayoutType = Literal["distribute", "replicate", "disperse", "other"]
 """How a volume spreads its files; ``other`` is no volume of the suite's: imported results, and access ``existing``."""
 
+Feature = Literal["bitrot", "quota"]
+"""What a volume does besides storing files, by daemons of its own on each server with bricks."""
+
 Access = Literal["native", "nfs", "nfs3", "nfs4", "smb", "gfapi", "existing", "none"]
 """How clients reach files. ``nfs`` is of imported results that do not say which version; ``existing`` is a directory
 that the operator mounted; ``none`` the local file systems of a baseline."""
@@ -27,7 +30,12 @@ _GEOMETRY = re.compile(r"^([1-9][0-9]{0,3})(?:x(?:([1-9][0-9]{0,2})|\(([1-9][0-9
 _EXAMPLES = {"distribute": "6", "replicate": "3x2", "disperse": "12x(4+2)", "other": "1"}
 
 
-_LAYOUT_LATER = (("hot", None), ("bricks_per_server", 1))
+_LAYOUT_LATER: tuple[tuple[str, Any], ...] = (
+    ("hot", None),
+    ("bricks_per_server", 1),
+    ("features", ()),
+    ("features", []),
+)
 _LATER: dict[str, Any] = {
     "runtime_s": None,
     "mounts": 1,
@@ -92,6 +100,7 @@ class Layout(Bricks):
     options: tuple[tuple[str, str], ...] = ()
     hot: Bricks | None = None
     bricks_per_server: Count = 1
+    features: tuple[Feature, ...] = ()
 
     @property
     def tiers(self) -> tuple[Bricks, ...]:
@@ -108,7 +117,8 @@ class Layout(Bricks):
         """For people: ``replicate 3x2 on raid6 + hot 3x2 on nvme``."""
         hot = "" if self.hot is None else f" + hot {self.hot.geometry} on {self.hot.backing}"
         several = f", {self.bricks_per_server} bricks of a set on a server" if self.bricks_per_server > 1 else ""
-        return f"{self.type} {self.geometry} on {self.backing}{several}{hot}"
+        also = f", with {' and '.join(self.features)}" if self.features else ""
+        return f"{self.type} {self.geometry} on {self.backing}{several}{hot}{also}"
 
     @model_serializer(mode="wrap")
     def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -177,7 +187,8 @@ class Cell(SpecModel):
         geometry = self.layout.geometry.replace("(", "").replace(")", "")
         size = format_size(self.nominal_file_size_bytes).replace(" ", "").lower()
         hot = [f"hot-{tier.geometry}-{tier.backing}" for tier in self.layout.tiers[1:]]
-        parts = [self.tool, self.operation, size, self.layout.type, geometry, self.layout.backing, *hot, self.access]
+        made_of = [self.layout.type, geometry, self.layout.backing, *hot, *self.layout.features]
+        parts = [self.tool, self.operation, size, *made_of, self.access]
         some = [f"m{self.mounts}"] if self.mounts > 1 else []
         some += [f"c{self.clients}"] if self.clients else []
         some += ["hot"] if self.caches == "hot" else []
@@ -286,12 +297,18 @@ def layout_problem(layout: Layout, cluster: Cluster) -> str | None:
 TIERED = ((3, 7), (6,))
 """From the first of these releases of GlusterFS, and before the second, volumes can have a hot tier."""
 
+_FEATURED = (3, 7)  # the first release with bit-rot detection, and with a quota that its daemon counts
+
 
 def release_problem(layout: Layout, release: str) -> str | None:
     """Why a GlusterFS release cannot have a layout; None where it can, or where the release says no number."""
     numbers = tuple(map(int, re.findall(r"\d+", release)))
     if layout.hot is not None and numbers and not TIERED[0] <= numbers < TIERED[1]:
         return f"GlusterFS {release} has no hot tiers: 3.7 to 5 have"
+    if layout.features and numbers and numbers < _FEATURED:
+        return (
+            f"GlusterFS {release} has not {' and '.join(layout.features)} as the suite knows them: 3.7 and later have"
+        )
     return None
 
 

@@ -404,6 +404,7 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         "reason_sentences": "; ".join(str(reason) for reason in sample.reasons),
         "layout": cell.layout.name,
         "options": "; ".join(f"{name}={value}" for name, value in cell.layout.options),
+        "features": "; ".join(cell.layout.features),
         **job.facts,
         "files_per_worker": cell.files_per_worker or 1,
         "runtime_s": cell.runtime_s,

@@ -34,6 +34,7 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
         "kind": ("str", "of the backing: jbod, raid6, ...; its name where the cluster is not known"),
         "hot": ("str", "geometry of the hot tier, such as 3x2; empty without one"),
         "hot_kind": ("str", "of the hot tier's backing: nvme, ...; empty without one"),
+        "features": ("str", "of the volume: bitrot and quota, separated by '; '; empty without any"),
         "server_model": ("str", "entry of server_models in cluster.yaml; empty where none is named"),
         "access": ("str", "native, ..."),
         "caches": ("str", "cold: dropped before the sample; hot: filled by a pass that was not measured"),

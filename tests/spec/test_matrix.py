@@ -135,6 +135,24 @@ def test_the_id_is_stable(campaign: Campaign, cluster: Cluster) -> None:
 RAID = "geometry: 3x2, backing: raid6"
 
 
+def test_features_are_part_of_the_cell_and_layouts_without_are_as_before(write: Write, cluster: Cluster) -> None:
+    campaign = load_campaign(write("campaign.yaml", CAMPAIGN, {RAID: f"{RAID}, features: [quota, bitrot]"}))
+    assert Campaign.model_validate(campaign.model_dump(mode="json")) == campaign
+    cell = expand(campaign, cluster)[0].cell
+    assert cell.layout.features == ("bitrot", "quota")
+    assert cell.slug == "iozone-write-4gib-replicate-3x2-raid6-bitrot-quota-native-w2"
+    assert cell.layout.words == "replicate 3x2 on raid6, with bitrot and quota"
+    plain = cell.layout.model_copy(update={"features": ()})
+    assert "features" not in plain.model_dump(mode="json")
+    assert "features" not in plain.model_dump()
+    assert "features" not in load_campaign(write("plain.yaml", CAMPAIGN)).layouts[0].model_dump(mode="json")
+    one = {RAID: f"{RAID}, features: quota"}
+    assert expand(load_campaign(write("one.yaml", CAMPAIGN, one)), cluster)[0].cell.layout.features == ("quota",)
+    assert [release_problem(cell.layout, each) is None for each in ("3.6.9", "3.7.0", "10.3")] == [False, True, True]
+    with pytest.raises(SpecError, match=r"features: expected one of bitrot, quota, found 'tiering'"):
+        load_campaign(write("wrong.yaml", CAMPAIGN, {RAID: f"{RAID}, features: tiering"}))
+
+
 def test_a_hot_tier_is_part_of_the_cell_and_its_bricks_come_last(write: Write, cluster: Cluster) -> None:
     changed = {RAID: f"{RAID}, hot: {{geometry: 6x2, backing: jbod}}"}
     campaign = load_campaign(write("campaign.yaml", CAMPAIGN, changed))
