@@ -46,7 +46,7 @@ def row_of(cell: Cell, cluster: Cluster) -> dict[str, Any]:
         known
         | {"cell_id": cell.id, "layout": layout.name, "status": "valid", "gluster_version": "10.3", "warmup": False}
         | {"options": "; ".join(f"{name}={value}" for name, value in layout.options), "hot": "", "elapsed_s": 30.0}
-        | {"features": "; ".join(layout.features)}
+        | {"features": "; ".join(layout.features), "event": ""}
         | {"kind": backing.kind, "server_model": backing.server_model or "", "scale": model.scale, "heads": model.heads}
         | {"files_per_worker": cell.files_per_worker or 1, "disks": layout.bricks * backing.disks_per_brick}
         | {"clients": cell.clients or len(cluster.clients), "servers": len(cluster.servers)}

@@ -47,7 +47,7 @@ class FakeVolume:
     started: bool = False
     options: dict[str, str] = field(default_factory=dict)
     hot: FakeVolume | None = None
-    limit: str = ""
+    rebalanced: bool = False
 
 
 class FakeTransport:
@@ -55,7 +55,8 @@ class FakeTransport:
 
     `calls`: host and script of every call. `hooks` answer first, the latest before the others. `offline` bricks are
     ``address:path``, `refused` options that the release has not, `strays` command lines by host until they are ended;
-    `untiered` servers without tier daemon, `daemonless` ones without those of features; `facts` replace lines of
+    `untiered` servers without tier daemon, `daemonless` ones without those of features; `rebalance` what looks at
+    one find, of which the last stays; `facts` replace lines of
     ``gl_facts`` by their first word or two, `answers` what a shell function prints on a host.
     """
 
@@ -68,6 +69,7 @@ class FakeTransport:
         self.offline: set[str] = set()
         self.untiered: set[str] = set()
         self.daemonless: set[str] = set()
+        self.rebalance = ["completed"]
         self.heal_pending = 0
         self.release = "10.3"
         self.refused: set[str] = set()
@@ -235,6 +237,10 @@ class FakeTransport:
             del self.volumes[names[0]]
         elif action == "volume set":
             volume.options.update(zip(names[1::2], names[2::2], strict=True))
+        elif action == "volume add-brick":
+            volume.bricks += [word for word in names if ":/" in word]
+        elif action == "volume rebalance":
+            return self._rebalance(volume, names[1])
         elif action in ("volume bitrot", "volume quota"):
             return self._feature(volume, action.split()[1], names[1:])
         elif action != "volume get":
@@ -244,20 +250,23 @@ class FakeTransport:
                 self.daemonless.clear()
         return 0, ""
 
+    def _rebalance(self, volume: FakeVolume, what: str) -> tuple[int, str]:
+        volume.rebalanced |= what == "start"
+        if what != "status":
+            return int(not volume.rebalanced), "Rebalance not started"
+        state = self.rebalance.pop(0) if len(self.rebalance) > 1 else self.rebalance[0]
+        counts = "<files>4</files><size>4096</size><lookups>9</lookups><failures>0</failures><skipped>1</skipped>"
+        nodes = "".join(
+            f"<node><nodeName>{server.address}</nodeName>{counts}<statusStr>{state}</statusStr>"
+            f"<runtime>{number}.50</runtime></node>"
+            for number, server in enumerate(self.cluster.servers)
+        )
+        return 0, _xml(f"<volRebalance>{nodes}</volRebalance>")
+
     def _feature(self, volume: FakeVolume, feature: str, words: list[str]) -> tuple[int, str]:
-        key, is_on = f"features.{feature}", volume.options.get(f"features.{feature}") == "on"
-        if not volume.started:
-            return 1, "Volume is stopped, start volume first"
-        if words == ["enable"]:
-            if is_on:
-                return 1, f"{feature} is already enabled"
-            volume.options[key] = "on"
-        elif not is_on:
-            return 1, f"{feature} is not enabled"
-        elif words[0] == "scrub-throttle":
-            volume.options["features.scrub-throttle"] = words[1]
-        elif words[0] == "limit-usage":
-            volume.limit = words[2]
+        if not volume.started or (words == ["enable"]) == (f"features.{feature}" in volume.options):
+            return 1, f"expected a volume that is started, and {feature} enabled first and once"
+        volume.options[f"features.{feature}"] = "on"
         return 0, ""
 
     def _create(self, words: list[str]) -> tuple[int, str]:

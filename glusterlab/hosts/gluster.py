@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -35,6 +35,7 @@ R = TypeVar("R")
 
 _GLUSTER_DEADLINE_S = 300.0
 _ONLINE_WITHIN_S = 90.0
+_REMOVE_WITHIN_S = 1800.0
 _DAEMONS_COME_S = 10.0  # by themselves, after their feature was turned on
 # what glusterd says of an option itself, and not of a peer or of the moment
 _OF_THE_MOMENT = "(?!option ?:).*(?:ailed on |transaction|ocking|uorum|timed out)"
@@ -58,6 +59,7 @@ DAEMONS: Mapping[Feature, tuple[str, ...]] = {
 }
 """The daemons of a feature, as `gluster volume status` calls them."""
 
+_GROWS = "-grows"  # at the end of names of volumes that are deleted after their sample
 _TYPES = {"distribute": "Distribute", "replicate": "Replicate", "disperse": "Disperse"}
 
 Note = Callable[[str], None]
@@ -109,6 +111,7 @@ class Volume:
     first of several `mounts` on each client is at `mount_point`.
 
     The name has a hash of all that it is made of: another layout, or the same on other bricks, is another volume.
+    `grown`: what it becomes by bricks that are added, where that is to happen.
     """
 
     name: str
@@ -118,6 +121,7 @@ class Volume:
     mount_options: tuple[str, ...] = ()
     mounts: int = 1
     access: Access = "native"
+    grown: Volume | None = None
 
     @classmethod
     def of(cls, layout: Layout, cluster: Cluster, model: str = REAL_HARDWARE.name, mounts: int = 1) -> Volume:
@@ -128,6 +132,14 @@ class Volume:
         options = cluster.mount_options_of(model)
         point = name if options == cluster.mount_options else f"{name}-{model}"
         return cls(name, layout, tuple(places), f"{cluster.mount_root}/{point}", options, mounts)
+
+    def to_grow(self, after: Layout, cluster: Cluster) -> Volume:
+        """A volume of its own with the same bricks, to which those of the layout `after` are to be added."""
+        root, _, point = self.mount_point.rpartition("/")
+        name = f"{self.name}{_GROWS}"
+        own = replace(self, name=name, mount_point=f"{root}/{name}{point.removeprefix(self.name)}")
+        # the bricks that it has are the first of those that it gets
+        return replace(own, grown=replace(own, layout=after, places=tuple(place_bricks(after, cluster))))
 
     @property
     def mount_points(self) -> tuple[str, ...]:
@@ -172,6 +184,13 @@ class Volume:
             return ()
         replica = ("replica", str(hot.replica)) if hot.type == "replicate" else ()
         return ("volume", "tier", self.name, "attach", *replica, *self.brick_names[self.layout.bricks :])
+
+    def add_words(self) -> tuple[str, ...]:
+        """The command that adds the bricks by which it grows; none where it does not."""
+        if self.grown is None:
+            return ()
+        force = ("force",) if self.layout.bricks_per_server > 1 else ()
+        return ("volume", "add-brick", self.name, *self.grown.brick_names[self.layout.bricks :], *force)
 
     def differences(self, info: VolumeInfo) -> list[str]:
         """What a volume of that name in the pool has that this one should not have, or lacks."""
@@ -289,10 +308,8 @@ def _create(pool: Pool, server: str, volume: Volume, mark: str) -> None:
     asks = volume.layout.hot is not None or volume.layout.features
     if asks and (problem := release_problem(volume.layout, release(pool, server))):
         raise RefusedError(problem, host=server)
-    lines: dict[str, list[str]] = defaultdict(lambda: ["set -e"])
-    for host, path in volume.bricks:
-        lines[host.name].append(script.call("gl_make_brick", path, mark))
-    pool.run({name: script.command(text, deadline_s=120.0) for name, text in lines.items()}).or_raise()
+    # those that are added later, too
+    _on_bricks(pool, volume.grown or volume, lambda path: script.call("gl_make_brick", path, mark))
     ask(pool, server, *volume.create_words())
     if attach := volume.attach_words():
         set_gnfs(pool, server, volume.name, on=False)
@@ -311,6 +328,35 @@ def _create(pool: Pool, server: str, volume: Volume, mark: str) -> None:
             ask(pool, server, "volume", "delete", volume.name)
             what = f"GlusterFS {release(pool, server)} refuses the option {name} = {value}: {refused['why']}"
             raise RefusedError(what, host=server) from error
+
+
+def _on_bricks(pool: Pool, volume: Volume, line: Callable[[str], str]) -> None:
+    lines: dict[str, list[str]] = defaultdict(lambda: ["set -e"])
+    for host, path in volume.bricks:
+        lines[host.name].append(line(path))
+    pool.run({name: script.command(text, deadline_s=_REMOVE_WITHIN_S) for name, text in lines.items()}).or_raise()
+
+
+def remove(pool: Pool, cluster: Cluster, volume: Volume, *, note: Note) -> None:
+    """Delete a volume of the suite and its files."""
+    server = cluster.servers[0].name
+    unmount(pool, cluster, [volume.name])
+    info = volumes(pool, server).get(volume.name)
+    if info is None or not info.is_ours:
+        return
+    if info.started:
+        _stop_one(pool, server, volume.name)
+    ask(pool, server, "volume", "delete", volume.name)
+    note(f"deleted volume {volume.name}")
+    _on_bricks(pool, volume.grown or volume, lambda path: script.call("gl_clear_dir", path.rpartition("/")[0]))
+
+
+def _stop_one(pool: Pool, server: str, name: str) -> None:
+    if name.endswith(_GROWS):
+        # gluster stops no volume that is being rebalanced; where it is not, it says so
+        with suppress(CommandError):
+            ask(pool, server, "volume", "rebalance", name, "stop")
+    ask(pool, server, "volume", "stop", name)
 
 
 def _leave_gnfs_off(pool: Pool, server: str, volume: Volume, info: VolumeInfo) -> None:
@@ -342,12 +388,8 @@ def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note, *, f
         daemons = _tier(pool, server, volume) if complete else {}
         away = [name for name, daemon in daemons.items() if not daemon.running]
         running = running_daemons(volume, status, server) if features else {}
-        stopped = [
-            f"{feature} on {host}"
-            for feature, by_host in running.items()
-            for host, pids in by_host.items()
-            if len(pids) < len(DAEMONS[feature])
-        ]
+        each = ((name, host, len(pids)) for name, pids_of in running.items() for host, pids in pids_of.items())
+        stopped = [f"{name} on {host}" for name, host, count in each if count < len(DAEMONS[name])]
         if complete and not away and not stopped:
             return
         if time.monotonic() > end:
@@ -457,7 +499,7 @@ def unmount(pool: Pool, cluster: Cluster, names: Iterable[str], *, keep: Volume 
 def _stop(pool: Pool, server: str, known: Mapping[str, VolumeInfo], note: Note, but: str | None) -> None:
     for volume in known.values():
         if volume.is_ours and volume.started and volume.name != but:
-            ask(pool, server, "volume", "stop", volume.name)
+            _stop_one(pool, server, volume.name)
             note(f"stopped volume {volume.name}")
 
 

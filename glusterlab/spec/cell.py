@@ -30,18 +30,14 @@ _GEOMETRY = re.compile(r"^([1-9][0-9]{0,3})(?:x(?:([1-9][0-9]{0,2})|\(([1-9][0-9
 _EXAMPLES = {"distribute": "6", "replicate": "3x2", "disperse": "12x(4+2)", "other": "1"}
 
 
-_LAYOUT_LATER: tuple[tuple[str, Any], ...] = (
-    ("hot", None),
-    ("bricks_per_server", 1),
-    ("features", ()),
-    ("features", []),
-)
+_LAYOUT_LATER: tuple[Any, ...] = (("hot", None), ("bricks_per_server", 1), ("features", ()), ("features", []))
 _LATER: dict[str, Any] = {
     "runtime_s": None,
     "mounts": 1,
     "rate_bytes_per_s": None,
     "clients": None,
     "caches": "cold",
+    "event": None,
 }
 """Fields that came later, with the value of a cell that has the id that it had before."""
 
@@ -149,6 +145,31 @@ def parse_geometry(layout_type: LayoutType, text: str) -> dict[str, int]:
     return {"subvolumes": subvolumes, "replica": replica or 1, "data": data or 1, "redundancy": redundancy}
 
 
+EventKind = Literal["rebalance"]
+"""What the suite can do to the pool while a workload runs."""
+
+RebalanceThrottle = Literal["lazy", "normal", "aggressive"]
+
+
+class Event(SpecModel):
+    """What happens to the pool while a workload runs: the volume grows to a geometry, and its files are spread anew.
+
+    `at_s`: seconds after the workload's command began; None where the event begins before it, and has to last until it
+    has ended.
+    """
+
+    do: EventKind
+    to: str
+    throttle: RebalanceThrottle = "normal"
+    at_s: Annotated[float, Field(ge=0)] | None = None
+
+    @property
+    def words(self) -> str:
+        """For people: ``rebalance to 3x2, lazy, from 30 s on``."""
+        since = "" if self.at_s is None else f", from {self.at_s:g} s on"
+        return f"{self.do} to {self.to}, {self.throttle}{since}"
+
+
 class Cell(SpecModel):
     """Layout x access x workload x workers: one thing to run, any number of times.
 
@@ -175,6 +196,7 @@ class Cell(SpecModel):
     rate_bytes_per_s: Annotated[float, Field(gt=0)] | None = None
     clients: Count | None = None
     caches: Caches = "cold"
+    event: Event | None = None
 
     @model_serializer(mode="wrap")
     def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -192,6 +214,9 @@ class Cell(SpecModel):
         some = [f"m{self.mounts}"] if self.mounts > 1 else []
         some += [f"c{self.clients}"] if self.clients else []
         some += ["hot"] if self.caches == "hot" else []
+        if (event := self.event) is not None:
+            since = [] if event.at_s is None else [f"at{event.at_s:g}"]
+            some += [event.do, event.to.replace("(", "").replace(")", ""), event.throttle, *since]
         return "-".join([*parts, f"w{self.workers}", *some])
 
     @property
@@ -206,6 +231,13 @@ class Cell(SpecModel):
         del facts["layout"]["name"]
         size = format_size(self.file_size_bytes).replace(" ", "").lower()
         return f"{self.tool}-{size}-f{self.files_per_worker}-w{self.workers}-{_digest(facts)}"
+
+    @property
+    def layout_after(self) -> Layout:
+        """The layout when the sample has ended: another one where the event makes the volume grow."""
+        if self.event is None:
+            return self.layout
+        return self.layout.model_copy(update=parse_geometry(self.layout.type, self.event.to))
 
     @property
     def bytes_written(self) -> int:
@@ -291,6 +323,23 @@ def layout_problem(layout: Layout, cluster: Cluster) -> str | None:
         if tier.bricks > servers * roots:
             room = f"{servers} servers x {roots}"
             return f"{tier.geometry} needs {tier.bricks} bricks, backing {tier.backing!r} has {room}"
+    return None
+
+
+def event_problem(cell: Cell) -> str | None:
+    """Why a cell's event cannot happen to its layout; None where it can, and where it has none."""
+    if cell.event is None:
+        return None
+    layout, wanted = cell.layout, f"to: {cell.event.to}"
+    try:
+        after = cell.layout_after
+    except ValueError as error:
+        return f"{cell.event.do} {wanted}: {error}"
+    sets = [(each.replica, each.data, each.redundancy) for each in (layout, after)]
+    if sets[0] != sets[1] or after.subvolumes <= layout.subvolumes:
+        return f"a rebalance needs more subvolumes of the same kind than {layout.geometry} has, found {wanted}"
+    if layout.hot is not None:
+        return "a volume with a hot tier does not grow: leave 'event' out"
     return None
 
 

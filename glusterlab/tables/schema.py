@@ -38,6 +38,8 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
         "server_model": ("str", "entry of server_models in cluster.yaml; empty where none is named"),
         "access": ("str", "native, ..."),
         "caches": ("str", "cold: dropped before the sample; hot: filled by a pass that was not measured"),
+        "event": ("str", "what happened to the pool meanwhile: rebalance; empty for nothing"),
+        "event_throttle": ("str", "how hard: lazy, normal or aggressive; empty for nothing"),
         "mounts": ("int64", "mounts of the volume on each client, over which its workers are spread"),
         "tool": ("str", "its name"),
         "operation": ("str", "write, read, create"),
@@ -64,6 +66,16 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
         "part_start_s": ("float64", "epoch seconds where the measured part begins; NaN where that is not known"),
         "part_end_s": ("float64", "epoch seconds of its end: `glusterlab.tables.parts` says how it is found"),
         "elapsed_s": ("float64", "seconds of the part that the tool measured"),
+        "event_start_s": (
+            "float64",
+            "epoch seconds when gluster had been told, on the controller; NaN without an event",
+        ),
+        "event_s": (
+            "float64",
+            "seconds that it took, as gluster counts on the slowest server; NaN where it did not end",
+        ),
+        "event_files": ("float64", "files that the event moved"),
+        "event_bytes": ("float64", "bytes that the event moved"),
         "streams_held": (
             "float64",
             "streams of the largest load that held its rate, which the other results are of; 0: of the least load",

@@ -33,7 +33,7 @@ _AXES = tuple(Cells.model_fields)
 _OTHER_NAMES = {"record_size": "record_size_bytes", "runtime": "runtime_s", "release": "gluster_version"}
 _COLUMNS = {name: _OTHER_NAMES.get(name, name) for name in _AXES if name not in ("layout", "size")}
 _UNLESS_SAID: dict[str, tuple[Any, ...]] = {
-    "access": ("native",), "hot": ("",), "features": ("",), "mounts": (1,), "caches": ("cold",),
+    "access": ("native",), "hot": ("",), "features": ("",), "event": ("",), "mounts": (1,), "caches": ("cold",),
 }  # fmt: skip
 _TEXT = ("type", "geometry", "kind", "server_model", "access", "tool", "operation", "status")
 
