@@ -11,9 +11,9 @@ from glusterlab.secrets import redact
 
 ReasonCode = Literal[
     "tool-failed", "tool-timeout", "tool-incomplete", "peer-disconnected", "brick-offline", "heal-pending",
-    "rebalance-running", "tier-stopped", "clock-skew", "stray-process", "cache-not-dropped", "telemetry-missing",
-    "telemetry-short", "host-unreachable", "controller-error", "disk-full", "link-lost", "mount-hung",
-    "mount-changed", "access-lost", "pool-unhealthy",
+    "rebalance-running", "tier-stopped", "feature-off", "event-not-started", "event-ended-early", "event-failed",
+    "clock-skew", "stray-process", "cache-not-dropped", "telemetry-missing", "telemetry-short", "host-unreachable",
+    "controller-error", "disk-full", "link-lost", "mount-hung", "mount-changed", "access-lost", "pool-unhealthy",
 ]  # fmt: skip
 """What can be wrong with a sample, in the words that sample.json and the tables use."""
 
@@ -58,6 +58,25 @@ MEANINGS: Mapping[ReasonCode, Meaning] = {
     "tier-stopped": Meaning(
         "A server's daemon that moves files between the hot and the cold tier did not run, or was started again.",
         "Read 'gluster volume tier VOLUME status', and the daemon's log in /var/log/glusterfs of that server.",
+    ),
+    "feature-off": Meaning(
+        "Bit-rot detection or quota was not on, or a daemon of it did not run, or was started again.",
+        "Read 'gluster volume info' and 'volume status'; logs are bitd.log, scrub.log and quotad.log below"
+        " /var/log/glusterfs of that server.",
+    ),
+    "event-not-started": Meaning(
+        "What was to happen to the pool during the workload did not begin, or not at its time.",
+        "Read event/commands.jsonl of the sample for what gluster said; where the workload was over by then, state an"
+        " earlier 'at', or let it run for longer.",
+    ),
+    "event-ended-early": Meaning(
+        "What was to happen to the pool for all of the workload was not seen to last until its end.",
+        "Take more files or a gentler throttle, a shorter workload, or state by 'at' when it is to begin.",
+    ),
+    "event-failed": Meaning(
+        "What happened to the pool during the workload failed, or did not end before the deadline.",
+        "Read event/status.jsonl of the sample, and the log VOLUME-rebalance.log below /var/log/glusterfs of servers;"
+        " raise the campaign's deadline where it was not done.",
     ),
     "clock-skew": Meaning(
         "A host's clock differs from the controller's by more than a second, or was set during the measurement.",

@@ -78,6 +78,7 @@ def samples_of(raw: Path, made: Made) -> pd.DataFrame:
         row = EMPTY | {name: value for name, value in known.items() if value is not None} | {"sample": planned.repeat}
         row |= {"cell_id": cell.id, "layout": layout.name, "status": "valid", "gluster_version": "10.3"}
         row |= {"options": "; ".join(f"{name}={value}" for name, value in layout.options), "scale": model.scale}
+        row |= {"features": "; ".join(layout.features), "event": ""}
         row |= {"heads": model.heads, "operations_limited": model.operations, "elapsed_s": 30.0}
         row |= {"kind": backing.kind if backing else layout.backing, "servers": len(pool.servers)}
         row |= {"server_model": (backing and backing.server_model) or "", "clients": cell.clients or len(pool.clients)}

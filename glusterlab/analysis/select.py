@@ -73,6 +73,7 @@ _VARIANTS: Mapping[str, Callable[[Any], str]] = {
     "scale": "1:{:g}".format,
     "mounts": lambda count: f"{count} mount{'s' if count > 1 else ''} per client",
     "caches": "{} caches".format,
+    "event_throttle": str,
     "clients": lambda count: f"{count} client{'s' if count > 1 else ''}",
     "heads": lambda heads: "disks with heads" if heads else "disks without heads",
 }
@@ -89,7 +90,14 @@ def with_series(samples: pd.DataFrame) -> pd.DataFrame:
     point = ["series", "tool", "operation", "nominal_file_size_bytes", "workers"]
     # the scale before the sizes, which follow from it
     sizes = ("record_size_bytes", "files_per_worker", "file_size_bytes")
-    for column in ("backing", "layout", "access", "mounts", "caches", "clients", "scale", "heads", *sizes, "cell_id"):
+    # another state of a volume, and what happens to it, are told also where nothing else is beside it
+    for column, word in (("features", "with"), ("event", "during")):
+        if column in table:
+            pairs = zip(table["series"], table[column].astype(str), strict=True)
+            table["series"] = [f"{series}, {word} {value}" if value else series for series, value in pairs]
+    throttles = ["event_throttle"] if "event_throttle" in table else []
+    first = (*throttles, "backing", "layout", "access", "mounts", "caches", "clients", "scale", "heads")
+    for column in (*first, *sizes, "cell_id"):
         if table.empty or table.groupby(point, observed=True)["cell_id"].nunique().max() == 1:
             break
         mixed = table.groupby(point, observed=True)[column].transform(lambda values: values.nunique(dropna=False)) > 1

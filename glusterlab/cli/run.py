@@ -249,6 +249,8 @@ def show_plan(
         limits = f"{rule.least} to {rule.max} repeats"
         which = "a cell ends" if count == len(plan.cells) else f"{count} of {count_of(len(plan.cells), 'cell')} end"
         lines.append(f"{which} after {limits}, as soon as the 95 % interval of a mean is ± {percent(rule.half_width)}")
+    for words, count in Counter(cell.event.words for cell in plan.cells if cell.event is not None).items():
+        lines.append(f"during {words}: {count_of(count, 'cell')}, each sample on a new volume that is deleted after it")
     lines += [*_left_out("excluded", plan.excluded), *_left_out("not runnable", plan.not_runnable)]
     lines += _unequal(plan)
     if campaign.chosen_after:

@@ -121,6 +121,7 @@ def volume_of(cell: Cell, cluster: Cluster) -> Volume:
         assert cluster.existing is not None, "the plan leaves it out"
         return Volume("existing", cell.layout, (), cluster.existing.work, access="existing")
     volume = Volume.of(cell.layout, cluster, cell.model.name, cell.mounts)
+    volume = volume if cell.event is None else volume.to_grow(cell.layout_after, cluster)
     if cell.access not in SERVED:
         return replace(volume, access=cell.access)
     point, options = f"{cluster.mount_root}/{volume.name}-{cell.access}", _options(cluster, cell.access)

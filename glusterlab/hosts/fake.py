@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 
 from glusterlab.errors import HostError
 from glusterlab.hosts import lock, script
+from glusterlab.hosts.gluster import DAEMONS
 from glusterlab.hosts.transport import Outcome, Stop
 from glusterlab.tools import runnable
 
@@ -46,6 +47,7 @@ class FakeVolume:
     started: bool = False
     options: dict[str, str] = field(default_factory=dict)
     hot: FakeVolume | None = None
+    rebalanced: bool = False
 
 
 class FakeTransport:
@@ -53,8 +55,9 @@ class FakeTransport:
 
     `calls`: host and script of every call. `hooks` answer first, the latest before the others. `offline` bricks are
     ``address:path``, `refused` options that the release has not, `strays` command lines by host until they are ended;
-    `untiered` servers without tier daemon; `facts` replace lines of ``gl_facts`` by their first word or two, `answers`
-    what a shell function prints on a host.
+    `untiered` servers without tier daemon, `daemonless` ones without those of features; `rebalance` what looks at
+    one find, of which the last stays; `facts` replace lines of
+    ``gl_facts`` by their first word or two, `answers` what a shell function prints on a host.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -65,6 +68,8 @@ class FakeTransport:
         self.disconnected: set[str] = set()
         self.offline: set[str] = set()
         self.untiered: set[str] = set()
+        self.daemonless: set[str] = set()
+        self.rebalance = ["completed"]
         self.heal_pending = 0
         self.release = "10.3"
         self.refused: set[str] = set()
@@ -221,6 +226,9 @@ class FakeTransport:
         volume = self.volumes.get(names[0])
         if volume is None:
             return 1, f"volume {names[0]} does not exist"
+        return self._of_volume(host, volume, action, names)
+
+    def _of_volume(self, host: Host, volume: FakeVolume, action: str, names: list[str]) -> tuple[int, str]:
         if action in ("volume status", "volume tier"):
             return self._tier(volume, host, names[1:]) if action == "volume tier" else (0, self._status(volume))
         if action in ("volume set", "volume get") and names[1] in self.refused:
@@ -229,10 +237,36 @@ class FakeTransport:
             del self.volumes[names[0]]
         elif action == "volume set":
             volume.options.update(zip(names[1::2], names[2::2], strict=True))
+        elif action == "volume add-brick":
+            volume.bricks += [word for word in names if ":/" in word]
+        elif action == "volume rebalance":
+            return self._rebalance(volume, names[1])
+        elif action in ("volume bitrot", "volume quota"):
+            return self._feature(volume, action.split()[1], names[1:])
         elif action != "volume get":
             volume.started = action == "volume start"
             if names[-1] == "force":
                 self.offline.clear()
+                self.daemonless.clear()
+        return 0, ""
+
+    def _rebalance(self, volume: FakeVolume, what: str) -> tuple[int, str]:
+        volume.rebalanced |= what == "start"
+        if what != "status":
+            return int(not volume.rebalanced), "Rebalance not started"
+        state = self.rebalance.pop(0) if len(self.rebalance) > 1 else self.rebalance[0]
+        counts = "<files>4</files><size>4096</size><lookups>9</lookups><failures>0</failures><skipped>1</skipped>"
+        nodes = "".join(
+            f"<node><nodeName>{server.address}</nodeName>{counts}<statusStr>{state}</statusStr>"
+            f"<runtime>{number}.50</runtime></node>"
+            for number, server in enumerate(self.cluster.servers)
+        )
+        return 0, _xml(f"<volRebalance>{nodes}</volRebalance>")
+
+    def _feature(self, volume: FakeVolume, feature: str, words: list[str]) -> tuple[int, str]:
+        if not volume.started or (words == ["enable"]) == (f"features.{feature}" in volume.options):
+            return 1, f"expected a volume that is started, and {feature} enabled first and once"
+        volume.options[f"features.{feature}"] = "on"
         return 0, ""
 
     def _create(self, words: list[str]) -> tuple[int, str]:
@@ -289,6 +323,14 @@ class FakeTransport:
             f"<status>{int(volume.started and brick not in self.offline)}</status>"
             f"<port>{49152 + number}</port><pid>{1000 + number}</pid></node>"
             for number, brick in enumerate([*volume.bricks, *(volume.hot.bricks if volume.hot else ())])
+        )
+        on = [name for each in DAEMONS if volume.options.get(f"features.{each}") == "on" for name in DAEMONS[each]]
+        nodes += "".join(
+            f"<node><hostname>{name}</hostname><path>{server.address}</path><status>{int(runs)}</status>"
+            f"<port>N/A</port><pid>{2000 + number if runs else -1}</pid></node>"
+            for number, name in enumerate(on)
+            for server in self.cluster.servers
+            for runs in (server.name not in self.daemonless,)
         )
         return _xml(f"<volStatus><volumes><volume>{nodes}<tasks/></volume></volumes></volStatus>")
 

@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -28,18 +28,38 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from glusterlab.hosts.pool import Pool
-    from glusterlab.spec.cell import Access, Bricks, Layout
+    from glusterlab.spec.cell import Access, Bricks, Feature, Layout
     from glusterlab.spec.cluster import Cluster, Host
 
 R = TypeVar("R")
 
 _GLUSTER_DEADLINE_S = 300.0
 _ONLINE_WITHIN_S = 90.0
+_REMOVE_WITHIN_S = 1800.0
+_DAEMONS_COME_S = 10.0  # by themselves, after their feature was turned on
 # what glusterd says of an option itself, and not of a peer or of the moment
 _OF_THE_MOMENT = "(?!option ?:).*(?:ailed on |transaction|ocking|uorum|timed out)"
 _REFUSED = re.compile(rf"volume set: failed: (?!{_OF_THE_MOMENT})(?P<why>.*)")
 _MOVES = ("cluster.tier-demote-frequency", "cluster.tier-promote-frequency")
 _SOON_S = 60
+_FEATURES: Mapping[Feature, tuple[tuple[str, ...], ...]] = {
+    "bitrot": (("volume bitrot", "enable"), ("volume bitrot", "scrub-throttle", "lazy")),
+    # a limit that nothing reaches, without which nothing is held against any; df goes on to say what disks have left
+    "quota": (
+        ("volume quota", "enable"),
+        ("volume set", "features.quota-deem-statfs", "off"),
+        ("volume quota", "limit-usage", "/", "1PB"),
+    ),
+}
+"""What turns a feature on: the first command once, the others in every run: one may have been stopped between."""
+
+DAEMONS: Mapping[Feature, tuple[str, ...]] = {
+    "bitrot": ("Bitrot Daemon", "Scrubber Daemon"),
+    "quota": ("Quota Daemon",),
+}
+"""The daemons of a feature, as `gluster volume status` calls them."""
+
+_GROWS = "-grows"  # at the end of names of volumes that are deleted after their sample
 _TYPES = {"distribute": "Distribute", "replicate": "Replicate", "disperse": "Disperse"}
 
 Note = Callable[[str], None]
@@ -74,11 +94,13 @@ class VolumeInfo:
 class VolumeStatus(NamedTuple):
     """`gluster volume status` of one volume: its bricks as far as their servers answered, and its tasks.
 
-    A hot tier's daemon is a task that is always in progress, and no rebalance.
+    A hot tier's daemon is a task that is always in progress, and no rebalance. `daemons`: process numbers of those that
+    run, by gluster's name of the daemon and of the server, which calls itself localhost.
     """
 
     bricks: tuple[BrickHealth, ...]
     rebalancing: bool
+    daemons: Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True)
@@ -89,6 +111,7 @@ class Volume:
     first of several `mounts` on each client is at `mount_point`.
 
     The name has a hash of all that it is made of: another layout, or the same on other bricks, is another volume.
+    `grown`: what it becomes by bricks that are added, where that is to happen.
     """
 
     name: str
@@ -98,6 +121,7 @@ class Volume:
     mount_options: tuple[str, ...] = ()
     mounts: int = 1
     access: Access = "native"
+    grown: Volume | None = None
 
     @classmethod
     def of(cls, layout: Layout, cluster: Cluster, model: str = REAL_HARDWARE.name, mounts: int = 1) -> Volume:
@@ -108,6 +132,14 @@ class Volume:
         options = cluster.mount_options_of(model)
         point = name if options == cluster.mount_options else f"{name}-{model}"
         return cls(name, layout, tuple(places), f"{cluster.mount_root}/{point}", options, mounts)
+
+    def to_grow(self, after: Layout, cluster: Cluster) -> Volume:
+        """A volume of its own with the same bricks, to which those of the layout `after` are to be added."""
+        root, _, point = self.mount_point.rpartition("/")
+        name = f"{self.name}{_GROWS}"
+        own = replace(self, name=name, mount_point=f"{root}/{name}{point.removeprefix(self.name)}")
+        # the bricks that it has are the first of those that it gets
+        return replace(own, grown=replace(own, layout=after, places=tuple(place_bricks(after, cluster))))
 
     @property
     def mount_points(self) -> tuple[str, ...]:
@@ -152,6 +184,13 @@ class Volume:
             return ()
         replica = ("replica", str(hot.replica)) if hot.type == "replicate" else ()
         return ("volume", "tier", self.name, "attach", *replica, *self.brick_names[self.layout.bricks :])
+
+    def add_words(self) -> tuple[str, ...]:
+        """The command that adds the bricks by which it grows; none where it does not."""
+        if self.grown is None:
+            return ()
+        force = ("force",) if self.layout.bricks_per_server > 1 else ()
+        return ("volume", "add-brick", self.name, *self.grown.brick_names[self.layout.bricks :], *force)
 
     def differences(self, info: VolumeInfo) -> list[str]:
         """What a volume of that name in the pool has that this one should not have, or lacks."""
@@ -256,18 +295,21 @@ def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Not
     if not known[volume.name].started:
         ask(pool, server, "volume", "start", volume.name)
         note(f"started volume {volume.name}")
+    if volume.layout.features:
+        # a limit is set through a mount of gluster's own
+        _wait_until_online(pool, server, volume, note, features=False)
+        _turn_on(pool, server, volume, known[volume.name], note)
     _wait_until_online(pool, server, volume, note)
     if volume.access not in SERVED:
         _mount(pool, cluster, volume, mark)
 
 
 def _create(pool: Pool, server: str, volume: Volume, mark: str) -> None:
-    if volume.layout.hot is not None and (problem := release_problem(volume.layout, release(pool, server))):
+    asks = volume.layout.hot is not None or volume.layout.features
+    if asks and (problem := release_problem(volume.layout, release(pool, server))):
         raise RefusedError(problem, host=server)
-    lines: dict[str, list[str]] = defaultdict(lambda: ["set -e"])
-    for host, path in volume.bricks:
-        lines[host.name].append(script.call("gl_make_brick", path, mark))
-    pool.run({name: script.command(text, deadline_s=120.0) for name, text in lines.items()}).or_raise()
+    # those that are added later, too
+    _on_bricks(pool, volume.grown or volume, lambda path: script.call("gl_make_brick", path, mark))
     ask(pool, server, *volume.create_words())
     if attach := volume.attach_words():
         set_gnfs(pool, server, volume.name, on=False)
@@ -288,6 +330,35 @@ def _create(pool: Pool, server: str, volume: Volume, mark: str) -> None:
             raise RefusedError(what, host=server) from error
 
 
+def _on_bricks(pool: Pool, volume: Volume, line: Callable[[str], str]) -> None:
+    lines: dict[str, list[str]] = defaultdict(lambda: ["set -e"])
+    for host, path in volume.bricks:
+        lines[host.name].append(line(path))
+    pool.run({name: script.command(text, deadline_s=_REMOVE_WITHIN_S) for name, text in lines.items()}).or_raise()
+
+
+def remove(pool: Pool, cluster: Cluster, volume: Volume, *, note: Note) -> None:
+    """Delete a volume of the suite and its files."""
+    server = cluster.servers[0].name
+    unmount(pool, cluster, [volume.name])
+    info = volumes(pool, server).get(volume.name)
+    if info is None or not info.is_ours:
+        return
+    if info.started:
+        _stop_one(pool, server, volume.name)
+    ask(pool, server, "volume", "delete", volume.name)
+    note(f"deleted volume {volume.name}")
+    _on_bricks(pool, volume.grown or volume, lambda path: script.call("gl_clear_dir", path.rpartition("/")[0]))
+
+
+def _stop_one(pool: Pool, server: str, name: str) -> None:
+    if name.endswith(_GROWS):
+        # gluster stops no volume that is being rebalanced; where it is not, it says so
+        with suppress(CommandError):
+            ask(pool, server, "volume", "rebalance", name, "stop")
+    ask(pool, server, "volume", "stop", name)
+
+
 def _leave_gnfs_off(pool: Pool, server: str, volume: Volume, info: VolumeInfo) -> None:
     # from 3.8 on it is off, and listed so; 3.7 starts it with every volume, unless told otherwise
     stated = "on" if info.options.get("nfs.disable") == "on" else dict(volume.layout.options).get("nfs.disable")
@@ -295,9 +366,20 @@ def _leave_gnfs_off(pool: Pool, server: str, volume: Volume, info: VolumeInfo) -
         set_gnfs(pool, server, volume.name, on=False)
 
 
-def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note) -> None:
-    """Wait for all bricks, and the daemons of a hot tier; what died is started once."""
-    end = time.monotonic() + _ONLINE_WITHIN_S
+def _turn_on(pool: Pool, server: str, volume: Volume, info: VolumeInfo, note: Note) -> None:
+    """Turn on the layout's features, which gluster does on a started volume alone."""
+    for feature in volume.layout.features:
+        is_on = info.options.get(f"features.{feature}") == "on"
+        for command, *words in _FEATURES[feature][is_on:]:
+            ask(pool, server, *command.split(), volume.name, *words)
+        if not is_on:
+            note(f"turned on {feature} of volume {volume.name}")
+
+
+def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note, *, features: bool = True) -> None:
+    """Wait for all bricks, the daemons of a hot tier and of features; what died is started once."""
+    start = time.monotonic()
+    end = start + _ONLINE_WITHIN_S
     forced = False
     while True:
         status = _ask_xml(read_status, pool, server, "volume", "status", volume.name, "--xml")
@@ -305,12 +387,18 @@ def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note) -> N
         complete = not offline and len(status.bricks) == len(volume.bricks)
         daemons = _tier(pool, server, volume) if complete else {}
         away = [name for name, daemon in daemons.items() if not daemon.running]
-        if complete and not away:
+        running = running_daemons(volume, status, server) if features else {}
+        each = ((name, host, len(pids)) for name, pids_of in running.items() for host, pids in pids_of.items())
+        stopped = [f"{name} on {host}" for name, host, count in each if count < len(DAEMONS[name])]
+        if complete and not away and not stopped:
             return
         if time.monotonic() > end:
             if away:
                 what = f"the tier daemon of volume {volume.name} does not run on {', '.join(away)}"
                 raise VolumeError(f"{what}: read its log below /var/log/glusterfs there", host=server)
+            if complete and stopped:
+                what = f"daemons of volume {volume.name} do not run: {', '.join(stopped)}"
+                raise VolumeError(f"{what}; read their logs below /var/log/glusterfs there", host=server)
             missing = len(volume.bricks) - len(status.bricks) + len(offline)
             names = f": {_few(tuple(offline))}" if offline else ": their servers do not answer glusterd"
             raise VolumeError(f"{missing} bricks of volume {volume.name} are offline{names}", host=server)
@@ -322,7 +410,23 @@ def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note) -> N
             ask(pool, server, "volume", "tier", volume.name, "start", "force")
             note(f"started the tier daemon of volume {volume.name} on {', '.join(away)}")
             forced = True
+        elif stopped and complete and not forced and time.monotonic() > start + _DAEMONS_COME_S:
+            ask(pool, server, "volume", "start", volume.name, "force")
+            note(f"started daemons of volume {volume.name} that did not run: {', '.join(stopped)}")
+            forced = True
         pool.sleep(0.5)
+
+
+def running_daemons(volume: Volume, status: VolumeStatus, asked: str) -> dict[Feature, dict[str, list[int]]]:
+    """Process numbers of each feature's daemons on each server with bricks, as the server `asked` says."""
+    found: dict[Feature, dict[str, list[int]]] = {}
+    for feature in volume.layout.features:
+        found[feature] = {}
+        for host in dict.fromkeys(host for host, _ in volume.places):
+            names = {host.name, host.address, *(("localhost",) if host.name == asked else ())}
+            pids = [pid for (name, on), pid in status.daemons.items() if on in names and name in DAEMONS[feature]]
+            found[feature][host.name] = sorted(pids)
+    return found
 
 
 def _tier(pool: Pool, server: str, volume: Volume) -> dict[str, TierHealth]:
@@ -395,7 +499,7 @@ def unmount(pool: Pool, cluster: Cluster, names: Iterable[str], *, keep: Volume 
 def _stop(pool: Pool, server: str, known: Mapping[str, VolumeInfo], note: Note, but: str | None) -> None:
     for volume in known.values():
         if volume.is_ours and volume.started and volume.name != but:
-            ask(pool, server, "volume", "stop", volume.name)
+            _stop_one(pool, server, volume.name)
             note(f"stopped volume {volume.name}")
 
 
@@ -463,7 +567,14 @@ def read_status(text: bytes) -> VolumeStatus:
     )
     tasks = (task for task in root.iter("task") if task.findtext("type") != "Tier migration")
     rebalancing = any("in progress" in (task.findtext("statusStr") or "") for task in tasks)
-    return VolumeStatus(bricks, rebalancing)
+    daemons = {
+        (node.findtext("hostname") or "", node.findtext("path") or ""): pid
+        for node in root.iter("node")
+        if node.findtext("status") == "1"
+        and not (node.findtext("path") or "").startswith("/")
+        and (pid := gluster_xml.pid(node))
+    }
+    return VolumeStatus(bricks, rebalancing, daemons)
 
 
 def read_tier(text: bytes, volume: Volume, asked: str) -> dict[str, TierHealth]:

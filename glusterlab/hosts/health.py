@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from glusterlab.errors import HostError, ParseError
 from glusterlab.hosts import access, script
-from glusterlab.hosts.gluster import read_peers, read_status, read_tier, server_name
+from glusterlab.hosts.gluster import (
+    DAEMONS,
+    read_info,
+    read_peers,
+    read_status,
+    read_tier,
+    running_daemons,
+    server_name,
+)
 from glusterlab.reasons import Reason, ReasonCode, code_of
 from glusterlab.secrets import redact
 from glusterlab.store.records import BrickConnection, BrickHealth, DropCaches, Health, Space, TierHealth
@@ -140,7 +148,7 @@ def _read(results: Results, cluster: Cluster, volume: Volume | None) -> Probe:
     bricks: list[BrickHealth] = []
     rebalance = False
     if volume is not None and volume.places:
-        files, peers, bricks, rebalance = _pool_state(parts, cluster, volume, problems)
+        files, peers, bricks, rebalance, state["features"] = _pool_state(parts, cluster, volume, problems)
         state["tier"] = _tier_state(parts, cluster, volume, problems)
     ports = {brick.port for brick in bricks}
     state["connections"] = {name: [each for each in found if each.port in ports] for name, found in connections.items()}
@@ -212,24 +220,30 @@ def _space(part: script.Part, host: str) -> dict[str, Space]:
 
 def _pool_state(
     parts: Mapping[str, Mapping[str, script.Part]], cluster: Cluster, volume: Volume, problems: list[Reason]
-) -> tuple[dict[str, bytes], dict[str, bool], list[BrickHealth], bool]:
-    """What the first server says of the pool: its XML, peers, bricks and whether a rebalance runs."""
+) -> tuple[dict[str, bytes], dict[str, bool], list[BrickHealth], bool, dict[str, dict[str, list[int]]]]:
+    """What the first server says of the pool: its XML, peers, bricks, whether a rebalance runs, and features."""
     server = cluster.servers[0].name
     report = parts.get(server, {})
     files = {f"{name}.xml": report[name].data for name in ("peers", "info", "status", "tier") if name in report}
     try:
         peers = read_peers(script.need(report, "peers", server).data, cluster, server)
         status = read_status(script.need(report, "status", server).data)
+        features: dict[str, dict[str, list[int]]] = {}
+        if volume.layout.features:
+            info = read_info(script.need(report, "info", server).data).get(volume.name)
+            settings = {} if info is None else info.options
+            for feature, daemons in running_daemons(volume, status, server).items():
+                features |= {feature: daemons} if settings.get(f"features.{feature}") == "on" else {}
     except (HostError, ParseError) as error:
         if server in parts:
             problems.append(Reason(code="controller-error", message=error.message, host=server))
-        return files, {}, [], False
+        return files, {}, [], False, {}
     named = (brick.model_copy(update={"host": server_name(cluster, brick.host)}) for brick in status.bricks)
     found = {(brick.host, brick.path): brick for brick in named}
     # A server whose glusterd does not answer is left out of the status: its bricks count as offline.
     expected = {(host.name, path): BrickHealth(host=host.name, path=path, online=False) for host, path in volume.bricks}
     bricks = list((expected | found).values())
-    return files, peers, bricks, status.rebalancing
+    return files, peers, bricks, status.rebalancing, features
 
 
 def _tier_state(
@@ -313,6 +327,18 @@ def _unhealthy_pool(health: Health, servers: Sequence[str], layout: Layout | Non
             if daemon is None or not daemon.running:
                 state = "not known" if daemon is None else daemon.status
                 yield "tier-stopped", f"expected a tier daemon in progress, found '{state}',", host
+    yield from () if layout is None else _features_off(health, layout)
+
+
+def _features_off(health: Health, layout: Layout) -> Iterator[_Found]:
+    for feature in layout.features:
+        if feature not in health.features:
+            yield "feature-off", f"expected {feature} on in the volume's settings, found it off", None
+            continue
+        for host, pids in sorted(health.features[feature].items()):
+            if len(pids) < (count := len(DAEMONS[feature])):
+                which = " and ".join(DAEMONS[feature])
+                yield "feature-off", f"expected {which} of {feature}, found {len(pids)} of {count} running", host
 
 
 def _unhealthy_hosts(health: Health, hosts: Sequence[str]) -> Iterator[_Found]:

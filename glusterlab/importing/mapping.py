@@ -259,7 +259,8 @@ class LayoutFacts(SpecModel):
             by = f"{' '.join(known)} by the mapping, and {' '.join(volume)} by its volume info"
             raise ValueError(f"layout {name!r} is {by}")
         options = tuple(sorted(self.options.items()))
-        return Layout(name=label(name), type=known[0], **numbers, backing=self.backing, options=options, hot=None)
+        given: dict[str, Any] = {**numbers, "backing": self.backing, "options": options}
+        return Layout(name=label(name), type=known[0], **given)
 
 
 def label(name: str) -> str:

@@ -291,8 +291,11 @@ def _use_panel(axes: Axes, of: pd.DataFrame, subsystems: list[str], right: float
         axes.text(right * 0.995, height, f"{100 * share:.0f} %", ha="right", va="center", fontsize=6.4, color=GREY)
 
 
-def draw_over_time(figure: Frame, table: pd.DataFrame) -> None:
-    """One sample over time (`subsystems_over_time`): the mean of each subsystem's hosts or disks, and the fullest."""
+def draw_over_time(figure: Frame, table: pd.DataFrame, sample: pd.DataFrame | None = None) -> None:
+    """One sample over time (`subsystems_over_time`), and by its row of the samples table what the pool did meanwhile.
+
+    Drawn are the mean of each subsystem's hosts or disks, and the fullest.
+    """
     fullest = table.groupby("subsystem", sort=False)["fullest"].max()
     subsystems = [str(name) for name, most in fullest.items() if most >= _SHOWN] or [str(fullest.idxmax())]
     idle = sorted(set(table["subsystem"].astype(str)) - set(subsystems))
@@ -305,6 +308,10 @@ def draw_over_time(figure: Frame, table: pd.DataFrame) -> None:
     # a step is named by its end
     step = float(np.diff(np.unique(table["seconds"])).min(initial=math.inf))
     part = float(inside["seconds"].min()) - step, float(inside["seconds"].max())
+    # what did not end has no length
+    samples = [] if sample is None else sample.to_dict("records")
+    events = [row for row in samples if row.get("event") and math.isfinite(row["event_s"])]
+    figure.subtitle += [f"Hatched: {event['event']} of the volume." for event in events]
     grid = figure.panels(len(subsystems), height=0.78 * len(subsystems) + 0.4, sharex="all")
     for axes, subsystem in zip(grid[:, 0], subsystems, strict=True):
         rows = table[table["subsystem"].astype(str) == subsystem]
@@ -314,6 +321,9 @@ def draw_over_time(figure: Frame, table: pd.DataFrame) -> None:
         axes.axhline(float(rows["threshold"].min()), color=INK, linewidth=0.7, linestyle=(0, (3, 2)))
         if len(inside):
             axes.axvspan(*part, color=PALE, alpha=0.5, zorder=0)
+        for event in events:
+            begin = event["event_start_s"] - event["start_s"]
+            axes.axvspan(begin, begin + event["event_s"], facecolor="none", edgecolor=GREY, hatch="////", linewidth=0.0)
         axes.set_ylim(0, max(1.1, float(rows["fullest"].max()) * 1.05))
         axes.set_yticks([0, 1], ["0", "100 %"])
         resources = int(rows["resources"].iloc[0])

@@ -12,7 +12,7 @@ from glusterlab.errors import UsageError
 from glusterlab.hosts.access import AVAILABLE_ACCESS
 from glusterlab.run.baseline import brick_rate, expand_baseline, expected_s
 from glusterlab.spec.campaign import BaselineSpec, Campaign, Repeats, expand, most_of, unknown
-from glusterlab.spec.cell import Cell, Layout, layout_problem, work_differences
+from glusterlab.spec.cell import Cell, Layout, event_problem, layout_problem, work_differences
 from glusterlab.spec.cluster import REAL_HARDWARE, Cluster
 from glusterlab.spec.fields import problem
 from glusterlab.tools import host_tools, runnable, volume_tools
@@ -189,16 +189,28 @@ def _why_not(cell: Cell, cluster: Cluster | None, ready: Collection[str]) -> str
         return f"{cell.operation} has no files that a first pass could read: caches are cold"
     if cell.rate_bytes_per_s is not None and not tool.takes_rate:
         return f"{cell.tool} keeps to no rate: leave 'rate' out"
-    found = _access_problem(cell, tool, cluster)
+    found = _access_problem(cell, tool, cluster) or _event_problem(cell, tool)
     if found is not None or cluster is None:
         return found
     return (
         (None if cell.tool in ready else tool.not_ready(cluster))
-        or (None if cell.access == "existing" else layout_problem(cell.layout, cluster))
+        or (None if cell.access == "existing" else layout_problem(cell.layout_after, cluster))
         or _model_problem(cell, cluster)
         or _clients_problem(cell, cluster)
         or tool.not_runnable(cell, cell.clients or len(cluster.clients))
     )
+
+
+def _event_problem(cell: Cell, tool: VolumeTool) -> str | None:
+    if cell.event is None:
+        return None
+    if cell.access not in ("native", "gfapi"):
+        return f"an event needs access native or gfapi, and the cell's is {cell.access!r}: leave 'event' out"
+    if tool.most_probes(cell) > 1:
+        return f"{cell.tool} takes several commands, and an event lies beside one: leave 'event' out"
+    if cell.event.at_s is None and not tool.needs_files(cell.operation):
+        return f"before {cell.operation} there are no files to move: state 'at', by when there are some"
+    return event_problem(cell)
 
 
 def _clients_problem(cell: Cell, cluster: Cluster) -> str | None:
@@ -285,18 +297,21 @@ def order_samples(
     Layouts are shuffled in a round, accesses in a layout, datasets in an access; those of disks with heads come last,
     because it takes a restart of the volume to put disks behind them. In a dataset what makes the files comes first.
     The order within a round follows from the seed, the cells' ids and the round's number alone: more repeats do not
-    change it.
+    change it. Cells with an event come last: each has a volume of its own.
     `own`: repeats of some cells by id.
     """
     most = own or {}
     layouts: dict[str, dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
-    for cell in sorted(cells, key=lambda cell: cell.id):
+    every = sorted(cells, key=lambda cell: cell.id)
+    events = [cell for cell in every if cell.event is not None]
+    for cell in (cell for cell in every if cell.event is None):
         layouts[cell.layout.model_dump_json(exclude={"name"})][runnable()[cell.tool].dataset(cell)].append(cell)
     samples: list[PlannedSample] = []
     for number in range(1 - warmup, max([repeats, *most.values()]) + 1):
         shuffler = random.Random(f"{seed}:{number}")
         blocks = sorted(layouts)
         shuffler.shuffle(blocks)
+        turns: list[Cell] = []
         for block in blocks:
             datasets = sorted(layouts[block])
             shuffler.shuffle(datasets)
@@ -308,11 +323,14 @@ def order_samples(
             for dataset in datasets:
                 group = list(layouts[block][dataset])
                 shuffler.shuffle(group)
-                group.sort(key=_needs_files)
-                repeat = number if number > 0 else number + warmup
-                for cell in (cell for cell in group if number <= most.get(cell.id, repeats)):
-                    place = {"repeat": repeat, "round": number, "order": len(samples) + 1}
-                    samples.append(PlannedSample(cell, **place, warmup=number < 1))
+                turns += sorted(group, key=_needs_files)
+        last = list(events)
+        shuffler.shuffle(last)
+        turns += sorted(last, key=lambda cell: cell.model.heads)
+        repeat = number if number > 0 else number + warmup
+        for cell in (cell for cell in turns if number <= most.get(cell.id, repeats)):
+            place = {"repeat": repeat, "round": number, "order": len(samples) + 1}
+            samples.append(PlannedSample(cell, **place, warmup=number < 1))
     return samples
 
 
@@ -373,4 +391,7 @@ def _estimate_cell(cell: Cell, cluster: Cluster) -> CellEstimate:
     tool = volume_tools()[cell.tool]
     pool = PoolRates(rate, files_rate, disks * _RANDOM_PER_S_PER_DISK)
     seconds = _SAMPLE_S + tool.startup_s(cell.workers) + tool.work_s(cell, pool)
+    if cell.event is not None:
+        # a volume is made and filled, and the event is taken to last twice as long as the workload
+        seconds = _LAYOUT_S + 3 * seconds
     return CellEstimate(seconds=seconds, bytes=round(cell.bytes_written * layout.stored_per_byte))

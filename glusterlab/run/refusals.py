@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def refusals(plan: Plan, cluster: Cluster, *, pool: Pool | None = None) -> tuple[dict[Layout, str], str | None]:
-    """Why GlusterFS refuses layouts, and what kept it from being asked: where layouts have options or hot tiers only.
+    """Why GlusterFS refuses layouts, and what kept it from being asked; layouts without anything special are not.
 
     It tells which options it has by a volume that is there; of their values it tells nothing before a run sets them.
     """
-    layouts = {cell.layout for cell in plan.cells if cell.layout.options or cell.layout.hot}
+    layouts = {cell.layout for cell in plan.cells if cell.layout.options or cell.layout.hot or cell.layout.features}
     if not layouts:
         return {}, None
     server = cluster.servers[0]

@@ -22,7 +22,7 @@ from glusterlab.errors import (
     UsageError,
     in_words,
 )
-from glusterlab.hosts import access, facts, lock
+from glusterlab.hosts import access, facts, gluster, lock
 from glusterlab.hosts import files as workdir
 from glusterlab.hosts.pool import CommandResult, Pool, stop_on_signals
 from glusterlab.reasons import Reason
@@ -342,14 +342,14 @@ class _Run:
         wanted = access.volume_of(cell, site.cluster)
         # servers of NFS and SMB keep what they read themselves, which no dropped cache of a kernel empties
         warm = cell.access in SERVED and volume_tools()[cell.tool].needs_files(cell.operation)
-        if self.volume == wanted and not self.doubtful and not warm:
+        if self.volume == wanted and not self.doubtful and not warm and cell.event is None:
             # all hosts are checked before the measurement; until then only the driver is changed
             lock.refuse_if_lost(site.pool, [site.cluster.clients[0].name])
             return wanted
         lock.refuse_if_lost(site.pool)
         # mounted with another model's options it is the same volume, and keeps its files
         other = self.volume is None or self.volume.name != wanted.name
-        fresh = other and not volume_tools()[cell.tool].needs_files(cell.operation)
+        fresh = cell.event is not None or (other and not volume_tools()[cell.tool].needs_files(cell.operation))
         if self.volume != wanted:
             self.volume = None
         site.progress.phase(f"layout {cell.layout.name}")
@@ -369,15 +369,29 @@ class _Run:
     def _after(self, sample: Sample, cell: Cell) -> None:
         left_out = self.breaker.add(sample, recovery.block_of(cell))
         if sample.status == "valid":
+            self._remove_grown(cell)
             return
         self.doubtful = True
         if "host-unreachable" in {reason.code for reason in sample.reasons}:
             recovery.wait_for_hosts(self.site.pool, self._warn)
         self.site.progress.phase("ending what the sample left running")
         recovery.clear_hosts(self.site)
+        self._remove_grown(cell)
         if left_out:
             what = f"layout {cell.layout.name}" + (f" by {cell.access}" if cell.access in SERVED else "")
             self._warn(f"{what} is left out for the rest of this round: {self.breaker.why}")
+
+    def _remove_grown(self, cell: Cell) -> None:
+        """Delete the volume of an event: its bricks are not those that the next sample begins with."""
+        if cell.event is None:
+            return
+        self.site.progress.phase("deleting the volume")
+        try:
+            gluster.remove(self.site.pool, self.site.cluster, access.volume_of(cell, self.site.cluster), note=self._say)
+        except HostError as error:
+            self._warn(f"the volume of {cell.slug} is not deleted yet: {error.message}")
+            self.doubtful = True
+        self.volume = None
 
     def _left_out(self) -> tuple[str, ...]:
         reasons = Counter(reason for _, reason in self.plan.not_runnable)

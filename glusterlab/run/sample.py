@@ -29,6 +29,7 @@ from glusterlab.hosts.health import Moment, health_reasons
 from glusterlab.hosts.pool import Command, CommandResult, Results
 from glusterlab.hosts.transport import ssh_options
 from glusterlab.reasons import Reason, code_of
+from glusterlab.run.event import EventRun, has_grown
 from glusterlab.run.validity import Judgement, judge, judge_failure, volume_of
 from glusterlab.secrets import loggable, redact_words
 from glusterlab.shell import HostCommand, join, quote
@@ -101,7 +102,7 @@ class SampleRun:
             if self._attempt("prepare", self._prepare) and self._attempt("before", self._before):
                 try:
                     if self._attempt("throttle", lambda: self._throttle(self.cell.model.name)):
-                        self._attempt("workload", self._measure)
+                        self._attempt("workload", self._measure_beside_event)
                 finally:
                     self._attempt("lift", lambda: self._throttle(None))
             self._attempt("after", self._after)
@@ -234,7 +235,8 @@ class SampleRun:
 
     def _before(self) -> None:
         cluster, caches = self.site.cluster, self.cell.caches
-        seconds = runnable()[self.cell.tool].most_probes(self.cell) * self.site.campaign.deadline + _TELEMETRY_MARGIN_S
+        commands = runnable()[self.cell.tool].most_probes(self.cell) + (self.cell.event is not None)
+        seconds = commands * self.site.campaign.deadline + _TELEMETRY_MARGIN_S
         interval = int(cluster.telemetry.interval)
         count = math.ceil(seconds / interval)
         guard = lock.guard(self.site.pool)
@@ -256,6 +258,23 @@ class SampleRun:
                 self.writer.write("workload/throttle.json", dump_json(effect))
             elif effect.get("served"):
                 self.writer.write("workload/heads.json", dump_json(effect["served"]))
+
+    def _measure_beside_event(self) -> None:
+        if (event := self.cell.event) is None:
+            self._measure()
+            return
+        assert self.volume is not None, "what happens to a pool happens to a volume"
+        server, deadline_s = self.site.cluster.servers[0].name, self.site.campaign.deadline
+        beside = EventRun(self.site.pool, server, self.volume, event, deadline_s)
+        self.site.progress.phase(f"workload: {event.do} begins")
+        beside.begin()
+        try:
+            self._measure()
+        finally:
+            self.site.progress.phase(f"workload: waiting for the end of {event.do}")
+            beside.end()
+            for name, text in beside.files.items():
+                self.writer.write(name, text)
 
     def _measure(self) -> None:
         folder = self.writer.folder / "workload"
@@ -324,8 +343,11 @@ class SampleRun:
                 self.writer.write(f"workload/{file}", data)
 
     def _probe(self, moment: Moment, extras: probe.Extras, *, drop: bool) -> probe.Probe:
+        volume = self.volume
+        if volume is not None and has_grown(self.writer.folder):
+            volume = volume.grown
         found = probe.look(
-            self.site.pool, self.site.cluster, self.volume, drop=drop, extras=extras, deadline_s=_PROBE_DEADLINE_S
+            self.site.pool, self.site.cluster, volume, drop=drop, extras=extras, deadline_s=_PROBE_DEADLINE_S
         )
         lock.refuse_lost(found.parts)
         for name, data in found.files.items():

@@ -12,6 +12,7 @@ from glusterlab.hosts.access import access_changes, access_reasons
 from glusterlab.hosts.health import Moment, health_reasons
 from glusterlab.rawfile import MAX_JSON_BYTES, open_raw
 from glusterlab.reasons import NO_SPACE, Reason, Status, status_of
+from glusterlab.run.event import event_reasons, has_grown
 from glusterlab.store import imported
 from glusterlab.store.records import (
     BrickHealth,
@@ -51,6 +52,11 @@ def volume_of(cell: Cell) -> Layout | None:
     return None if cell.access in ("none", "existing") else cell.layout
 
 
+def _layout_after(folder: Path, cell: Cell) -> Layout | None:
+    """As `volume_of`, when the sample has ended: with the bricks that an event added, where it did."""
+    return cell.layout_after if cell.event is not None and has_grown(folder) else volume_of(cell)
+
+
 def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[str]) -> Judgement:
     """Judge a sample by the files of its folder, finished or still ``.partial``; what cannot be read is a reason."""
     reasons: list[Reason] = []
@@ -67,13 +73,15 @@ def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[st
     if command is not None:
         found, result = _workload_reasons(folder, cell, command)
         reasons.extend(found)
+        reasons.extend(event_reasons(folder, cell, command))
     healths = []
     moments: tuple[Moment, Moment] = ("before", "after")
     for moment in moments:
         file = folder / "gluster" / moment / "health.json"
         try:
             healths.append(read_record(Health, file))
-            reasons += health_reasons(healths[-1], moment, servers, clients, volume_of(cell), caches=cell.caches)
+            layout = volume_of(cell) if moment == "before" else _layout_after(folder, cell)
+            reasons += health_reasons(healths[-1], moment, servers, clients, layout, caches=cell.caches)
             reasons += access_reasons(healths[-1], moment, cell.access, servers)
         except ParseError as error:
             # what the runner could not read any more, after it had failed, is not one more thing that went wrong
@@ -81,7 +89,8 @@ def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[st
                 message = f"the pool's health {moment} the workload is not known: {error.message}"
                 reasons.append(Reason(code="controller-error", message=message))
     if len(healths) == len(moments):
-        reasons += change_reasons(healths[0], healths[1], 0.0 if command is None else command.end - command.start)
+        seconds = 0.0 if command is None else command.end - command.start
+        reasons += change_reasons(healths[0], healths[1], seconds, grown=cell.event is not None)
     if command is not None and not failure.exists():
         reasons.extend(_telemetry_reasons(folder, (*servers, *clients), command))
     unique = tuple(dict.fromkeys(reasons))
@@ -172,8 +181,11 @@ def _telemetry_reasons(folder: Path, hosts: Sequence[str], command: CommandRecor
     return [found for host in hosts if (found := reason(host)) is not None]
 
 
-def change_reasons(before: Health, after: Health, measured_s: float) -> list[Reason]:
-    """What is wrong with the time between two health readings; what an old sample did not keep is not judged."""
+def change_reasons(before: Health, after: Health, measured_s: float, *, grown: bool = False) -> list[Reason]:
+    """What is wrong with the time between two health readings; what an old sample did not keep is not judged.
+
+    `grown`: bricks were added in that time, for which clients connect anew and daemons of features begin anew.
+    """
     pids = {(brick.host, brick.path): brick.pid for brick in before.bricks}
     restarted = [
         brick
@@ -186,8 +198,9 @@ def change_reasons(before: Health, after: Health, measured_s: float) -> list[Rea
             for brick in restarted
         ),
         *_restarted_tiers(before, after),
+        *(() if grown else _restarted_features(before, after)),
         *_lost_links(before, after),
-        *_lost_connections(before, after, restarted),
+        *(() if grown else _lost_connections(before, after, restarted)),
         *access_changes(before, after),
         *_moved_clocks(before, after, max(MAX_CLOCK_CHANGE_S, MAX_CLOCK_CHANGE_SHARE * measured_s)),
     ]
@@ -199,6 +212,15 @@ def _restarted_tiers(before: Health, after: Health) -> Iterator[Reason]:
         if known is not None and (daemon.promoted < known.promoted or daemon.demoted < known.demoted):
             message = "the tier daemon was restarted during the workload: it counts files anew"
             yield Reason(code="tier-stopped", message=message, host=host)
+
+
+def _restarted_features(before: Health, after: Health) -> Iterator[Reason]:
+    for feature, daemons in sorted(after.features.items()):
+        for host, pids in sorted(daemons.items()):
+            known = before.features.get(feature, {}).get(host, pids)
+            if pids != known and len(pids) == len(known):
+                message = f"a daemon of {feature} was restarted during the workload"
+                yield Reason(code="feature-off", message=message, host=host)
 
 
 def _lost_links(before: Health, after: Health) -> Iterator[Reason]:

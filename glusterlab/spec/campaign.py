@@ -21,7 +21,20 @@ from pydantic import (
     model_validator,
 )
 
-from glusterlab.spec.cell import Access, Bricks, Caches, Cell, Layout, LayoutType, Mounts, parse_geometry
+from glusterlab.spec.cell import (
+    Access,
+    Bricks,
+    Caches,
+    Cell,
+    Event,
+    EventKind,
+    Feature,
+    Layout,
+    LayoutType,
+    Mounts,
+    RebalanceThrottle,
+    parse_geometry,
+)
 from glusterlab.spec.cluster import REAL_HARDWARE, Cluster, ScaleModel
 from glusterlab.spec.fields import (
     Axis,
@@ -115,6 +128,11 @@ class LayoutSpec(SpecModel):
     bricks_per_server: Count = Field(
         default=1, description="so many bricks of one subvolume may lie on one server, such as 2 for 8+4 on six servers"
     )
+    features: Annotated[tuple[Feature, ...], _ONE_OR_MORE, AxisSchema()] | None = Field(
+        default=None,
+        description="bitrot: files are signed and scrubbed, as lazily as the volume's default; quota: usage is counted "
+        "and held against a limit that is never reached; all of the list at a time: not an axis",
+    )
 
     @model_validator(mode="after")
     def _geometry_fits(self) -> LayoutSpec:
@@ -124,6 +142,25 @@ class LayoutSpec(SpecModel):
             except ValueError as error:
                 raise problem(str(error), "geometry", n) from None
         return self
+
+
+class EventSpec(SpecModel):
+    """What happens to the pool while a workload runs; each throttle makes cells of its own."""
+
+    do: EventKind = Field(description="rebalance: bricks are added to the volume, and its files spread over all")
+    to: Geometry = Field(description="geometry that the volume grows to: 3x2 of a layout that is 2x2")
+    throttle: Axis[RebalanceThrottle] = Field(
+        default=("normal",), description="how hard gluster goes about it: cluster.rebal-throttle"
+    )
+    at: Duration | None = Field(
+        default=None,
+        description="how long after the workload's begin; without it the event begins first, and has to last longer",
+    )
+
+    @property
+    def each(self) -> tuple[Event, ...]:
+        """The events of the cells, one for each throttle."""
+        return tuple(Event(do=self.do, to=self.to, throttle=each, at_s=self.at) for each in self.throttle)
 
 
 class WorkloadSpec(SpecModel):
@@ -154,6 +191,9 @@ class WorkloadSpec(SpecModel):
     )
     caches: Axis[Caches] | None = Field(
         default=None, description="dropped before a sample, or hot by a pass that is not measured: cold by default"
+    )
+    event: EventSpec | None = Field(
+        default=None, description="what happens to the pool meanwhile, on a volume that is made for each sample"
     )
     rate: Axis[Rate] | None = Field(
         default=None, description="of each stream, as it is run here: a scaled one stands for rate x scale"
@@ -187,6 +227,7 @@ class Where(SpecModel):
     mounts: Axis[Mounts] | None = None
     clients: Axis[Count] | None = None
     caches: Axis[Caches] | None = None
+    event: Axis[EventKind] | None = None
     model: Axis[Label] | None = None
 
     @model_validator(mode="after")
@@ -358,8 +399,8 @@ class Campaign(SpecModel):
             if layout.type == "other" and "existing" not in self.access:
                 what = "expected distribute, replicate or disperse, found 'other', which only access 'existing' has"
                 raise problem(what, "layouts", n, "type")
-            if layout.type == "other" and (layout.options or layout.hot):
-                key = "options" if layout.options else "hot"
+            if layout.type == "other" and (layout.options or layout.hot or layout.features):
+                key = "options" if layout.options else "hot" if layout.hot else "features"
                 raise problem("expected none: the suite makes no volume of type 'other'", "layouts", n, key)
         layouts = (math.prod(map(len, (spec.geometry, spec.backing, *spec.options.values()))) for spec in self.layouts)
         workloads = (math.prod(map(len, _axes(self, spec))) for spec in self.workloads)
@@ -390,6 +431,7 @@ def expand_layouts(campaign: Campaign) -> list[tuple[str, Layout]]:
             numbers = parse_geometry(spec.type, geometry)
             hot = None if spec.hot is None else spec.hot.bricks
             more: dict[str, Any] = {**numbers, "hot": hot, "bricks_per_server": spec.bricks_per_server}
+            more["features"] = tuple(sorted(set(spec.features or ())))
             layout = Layout(name=label, type=spec.type, backing=backing, options=options, **more)
             layouts.append((spec.name, layout))
     return layouts
@@ -410,6 +452,7 @@ def _axes(campaign: Campaign, spec: WorkloadSpec) -> tuple[tuple[Any, ...], ...]
         spec.rate or (None,),
         spec.clients or (None,),
         spec.caches or ("cold",),
+        spec.event.each if spec.event is not None else (None,),
     )
 
 
@@ -442,7 +485,7 @@ def _cells(campaign: Campaign, layout: Layout, spec: WorkloadSpec, cluster: Clus
     for access, tool, operation, (size, stands_for), record, files, model, workers, *more in itertools.product(
         *_axes(campaign, spec)
     ):
-        runtime, mounts, rate, clients, caches = more
+        runtime, mounts, rate, clients, caches, event = more
         yield Cell(
             layout=layout,
             access=access,
@@ -460,6 +503,7 @@ def _cells(campaign: Campaign, layout: Layout, spec: WorkloadSpec, cluster: Clus
             rate_bytes_per_s=rate,
             clients=clients,
             caches=caches,
+            event=event,
         )
 
 
@@ -486,6 +530,7 @@ def matches(where: Where, family: str, cell: Cell) -> bool:
         "mounts": {cell.mounts},
         "clients": {cell.clients},
         "caches": {cell.caches},
+        "event": set() if cell.event is None else {cell.event.do},
         "model": {cell.model.name},
     }
     return all(wanted is None or values[key] & set(wanted) for key, wanted in where)

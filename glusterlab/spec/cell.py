@@ -19,6 +19,9 @@ from glusterlab.units import format_size
 LayoutType = Literal["distribute", "replicate", "disperse", "other"]
 """How a volume spreads its files; ``other`` is no volume of the suite's: imported results, and access ``existing``."""
 
+Feature = Literal["bitrot", "quota"]
+"""What a volume does besides storing files, by daemons of its own on each server with bricks."""
+
 Access = Literal["native", "nfs", "nfs3", "nfs4", "smb", "gfapi", "existing", "none"]
 """How clients reach files. ``nfs`` is of imported results that do not say which version; ``existing`` is a directory
 that the operator mounted; ``none`` the local file systems of a baseline."""
@@ -27,13 +30,14 @@ _GEOMETRY = re.compile(r"^([1-9][0-9]{0,3})(?:x(?:([1-9][0-9]{0,2})|\(([1-9][0-9
 _EXAMPLES = {"distribute": "6", "replicate": "3x2", "disperse": "12x(4+2)", "other": "1"}
 
 
-_LAYOUT_LATER = (("hot", None), ("bricks_per_server", 1))
+_LAYOUT_LATER: tuple[Any, ...] = (("hot", None), ("bricks_per_server", 1), ("features", ()), ("features", []))
 _LATER: dict[str, Any] = {
     "runtime_s": None,
     "mounts": 1,
     "rate_bytes_per_s": None,
     "clients": None,
     "caches": "cold",
+    "event": None,
 }
 """Fields that came later, with the value of a cell that has the id that it had before."""
 
@@ -92,6 +96,7 @@ class Layout(Bricks):
     options: tuple[tuple[str, str], ...] = ()
     hot: Bricks | None = None
     bricks_per_server: Count = 1
+    features: tuple[Feature, ...] = ()
 
     @property
     def tiers(self) -> tuple[Bricks, ...]:
@@ -108,7 +113,8 @@ class Layout(Bricks):
         """For people: ``replicate 3x2 on raid6 + hot 3x2 on nvme``."""
         hot = "" if self.hot is None else f" + hot {self.hot.geometry} on {self.hot.backing}"
         several = f", {self.bricks_per_server} bricks of a set on a server" if self.bricks_per_server > 1 else ""
-        return f"{self.type} {self.geometry} on {self.backing}{several}{hot}"
+        also = f", with {' and '.join(self.features)}" if self.features else ""
+        return f"{self.type} {self.geometry} on {self.backing}{several}{hot}{also}"
 
     @model_serializer(mode="wrap")
     def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -139,6 +145,31 @@ def parse_geometry(layout_type: LayoutType, text: str) -> dict[str, int]:
     return {"subvolumes": subvolumes, "replica": replica or 1, "data": data or 1, "redundancy": redundancy}
 
 
+EventKind = Literal["rebalance"]
+"""What the suite can do to the pool while a workload runs."""
+
+RebalanceThrottle = Literal["lazy", "normal", "aggressive"]
+
+
+class Event(SpecModel):
+    """What happens to the pool while a workload runs: the volume grows to a geometry, and its files are spread anew.
+
+    `at_s`: seconds after the workload's command began; None where the event begins before it, and has to last until it
+    has ended.
+    """
+
+    do: EventKind
+    to: str
+    throttle: RebalanceThrottle = "normal"
+    at_s: Annotated[float, Field(ge=0)] | None = None
+
+    @property
+    def words(self) -> str:
+        """For people: ``rebalance to 3x2, lazy, from 30 s on``."""
+        since = "" if self.at_s is None else f", from {self.at_s:g} s on"
+        return f"{self.do} to {self.to}, {self.throttle}{since}"
+
+
 class Cell(SpecModel):
     """Layout x access x workload x workers: one thing to run, any number of times.
 
@@ -165,6 +196,7 @@ class Cell(SpecModel):
     rate_bytes_per_s: Annotated[float, Field(gt=0)] | None = None
     clients: Count | None = None
     caches: Caches = "cold"
+    event: Event | None = None
 
     @model_serializer(mode="wrap")
     def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -177,10 +209,14 @@ class Cell(SpecModel):
         geometry = self.layout.geometry.replace("(", "").replace(")", "")
         size = format_size(self.nominal_file_size_bytes).replace(" ", "").lower()
         hot = [f"hot-{tier.geometry}-{tier.backing}" for tier in self.layout.tiers[1:]]
-        parts = [self.tool, self.operation, size, self.layout.type, geometry, self.layout.backing, *hot, self.access]
+        made_of = [self.layout.type, geometry, self.layout.backing, *hot, *self.layout.features]
+        parts = [self.tool, self.operation, size, *made_of, self.access]
         some = [f"m{self.mounts}"] if self.mounts > 1 else []
         some += [f"c{self.clients}"] if self.clients else []
         some += ["hot"] if self.caches == "hot" else []
+        if (event := self.event) is not None:
+            since = [] if event.at_s is None else [f"at{event.at_s:g}"]
+            some += [event.do, event.to.replace("(", "").replace(")", ""), event.throttle, *since]
         return "-".join([*parts, f"w{self.workers}", *some])
 
     @property
@@ -195,6 +231,13 @@ class Cell(SpecModel):
         del facts["layout"]["name"]
         size = format_size(self.file_size_bytes).replace(" ", "").lower()
         return f"{self.tool}-{size}-f{self.files_per_worker}-w{self.workers}-{_digest(facts)}"
+
+    @property
+    def layout_after(self) -> Layout:
+        """The layout when the sample has ended: another one where the event makes the volume grow."""
+        if self.event is None:
+            return self.layout
+        return self.layout.model_copy(update=parse_geometry(self.layout.type, self.event.to))
 
     @property
     def bytes_written(self) -> int:
@@ -283,8 +326,27 @@ def layout_problem(layout: Layout, cluster: Cluster) -> str | None:
     return None
 
 
+def event_problem(cell: Cell) -> str | None:
+    """Why a cell's event cannot happen to its layout; None where it can, and where it has none."""
+    if cell.event is None:
+        return None
+    layout, wanted = cell.layout, f"to: {cell.event.to}"
+    try:
+        after = cell.layout_after
+    except ValueError as error:
+        return f"{cell.event.do} {wanted}: {error}"
+    sets = [(each.replica, each.data, each.redundancy) for each in (layout, after)]
+    if sets[0] != sets[1] or after.subvolumes <= layout.subvolumes:
+        return f"a rebalance needs more subvolumes of the same kind than {layout.geometry} has, found {wanted}"
+    if layout.hot is not None:
+        return "a volume with a hot tier does not grow: leave 'event' out"
+    return None
+
+
 TIERED = ((3, 7), (6,))
 """From the first of these releases of GlusterFS, and before the second, volumes can have a hot tier."""
+
+_FEATURED = (3, 7)  # the first release with bit-rot detection, and with a quota that its daemon counts
 
 
 def release_problem(layout: Layout, release: str) -> str | None:
@@ -292,6 +354,10 @@ def release_problem(layout: Layout, release: str) -> str | None:
     numbers = tuple(map(int, re.findall(r"\d+", release)))
     if layout.hot is not None and numbers and not TIERED[0] <= numbers < TIERED[1]:
         return f"GlusterFS {release} has no hot tiers: 3.7 to 5 have"
+    if layout.features and numbers and numbers < _FEATURED:
+        return (
+            f"GlusterFS {release} has not {' and '.join(layout.features)} as the suite knows them: 3.7 and later have"
+        )
     return None
 
 

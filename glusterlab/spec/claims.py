@@ -110,7 +110,8 @@ class Cells(SpecModel):
 
     All but layout and size match what is equal in the samples table. ``options``: all those of the volume, as
     ``name=value; name=value``, and "" for none; ``release``: of GlusterFS; ``hot``: geometry of the hot tier, and none
-    where it is left out.
+    where it is left out; so are ``features``, ``bitrot; quota`` for both, and
+    ``event``, which is ``rebalance``.
     """
 
     layout: Axis[Name] | None = None
@@ -121,6 +122,8 @@ class Cells(SpecModel):
     workers: Axis[Workers] | None = None
     mounts: Axis[Workers] | None = None
     caches: Axis[Name] | None = None
+    event: Axis[Name] | None = None
+    features: Axis[Annotated[str, Field(max_length=40)]] | None = None
     record_size: Axis[Size] | None = None
     clients: Axis[Workers] | None = None
     runtime: Axis[Duration] | None = None

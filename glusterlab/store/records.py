@@ -90,7 +90,8 @@ class Health(Stored):
     `clock_offset_s`: a host's clock minus the controller's, the smallest that the readings allow; `clock_bounds_s`: the
     least and the largest. `link_changes`: of the carrier since the host started. `mounts`: ok, hung, dead or none.
     `services`: process numbers of NFS and SMB servers of the suite by name, their own first; `mounted`: not of native.
-    `tier`: by server with bricks of a tiered volume.
+    `tier`: by server with bricks of a tiered volume. `features`: those that are on in the volume's settings, and of
+    each server with bricks the process numbers of their daemons that run.
     """
 
     peers: dict[str, bool]
@@ -108,6 +109,7 @@ class Health(Stored):
     services: dict[str, dict[str, list[int]]] = {}
     mounted: dict[str, Mounted] = {}
     tier: dict[str, TierHealth] = {}
+    features: dict[str, dict[str, list[int]]] = {}
 
 
 class Failure(Stored):

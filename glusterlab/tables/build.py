@@ -26,6 +26,7 @@ from filelock import FileLock
 
 from glusterlab import parallel
 from glusterlab.errors import ParseError, RawStoreError, UsageError
+from glusterlab.run.event import event_columns
 from glusterlab.run.measured import read_result
 from glusterlab.spec.cell import Cell
 from glusterlab.spec.cluster import Backing
@@ -364,7 +365,9 @@ def work(job: _Job) -> tuple[Part, Sequence[_Job]]:
 def _sample(job: SampleJob) -> tuple[Part, Sequence[_Job]]:
     whole = job.sample.path
     # a tool's outputs are packed, too, when they are many
-    with unpacked(whole, ("telemetry/", "workload/", *(("gluster/",) if job.cell.layout.hot else ()))) as folder:
+    with unpacked(
+        whole, ("telemetry/", "workload/", "event/", *(("gluster/",) if job.cell.layout.hot else ()))
+    ) as folder:
         row, workers = _rows(job, folder)
         attached = read_import(folder).telemetry if job.sample.origin == "imported" else ()
         zones = {Path(file.file).name: file.timezone for file in attached}
@@ -404,6 +407,9 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         "reason_sentences": "; ".join(str(reason) for reason in sample.reasons),
         "layout": cell.layout.name,
         "options": "; ".join(f"{name}={value}" for name, value in cell.layout.options),
+        "features": "; ".join(cell.layout.features),
+        "event": "" if cell.event is None else cell.event.do,
+        "event_throttle": "" if cell.event is None else cell.event.throttle,
         **job.facts,
         "files_per_worker": cell.files_per_worker or 1,
         "runtime_s": cell.runtime_s,
@@ -420,6 +426,8 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
     }
     if cell.layout.hot is not None:
         row |= _moved_files(folder)
+    if cell.event is not None:
+        row |= event_columns(folder)
     try:
         result = read_result(sample, cell, folder)
     except ParseError:

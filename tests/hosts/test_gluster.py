@@ -279,6 +279,54 @@ def test_a_hot_tier_is_attached_held_and_started_again(with_nvme: Cluster, fake:
         gluster.set_up(pool, cluster, volume, mark="x", note=said.append)
 
 
+def test_features_are_turned_on_held_and_their_daemons_started_again(
+    cluster: Cluster, fake: FakeTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool, said = Pool(cluster.hosts, fake), list[str]()
+    volume = Volume.of(layout(features=("bitrot", "quota")), cluster)
+    assert volume.name != Volume.of(layout(), cluster).name
+    gluster.set_up(pool, cluster, volume, mark="x", note=said.append)
+    made = fake.volumes[volume.name]
+    on = {"features.bitrot": "on", "features.quota": "on", "features.quota-deem-statfs": "off"}
+    assert made.options.items() >= on.items()
+    for words in ("scrub-throttle lazy", "limit-usage / 1PB"):
+        assert len(fake.scripts("s1", words)) == 1
+    assert f"turned on quota of volume {volume.name}" in said
+    found = health.look(pool, cluster, volume).health
+    assert reasons_of(found, cluster, volume) == []
+    assert {feature: len(pids["s2"]) for feature, pids in found.features.items()} == {"bitrot": 2, "quota": 1}
+
+    fake.daemonless = {"s2"}
+    off = reasons_of(health.look(pool, cluster, volume).health, cluster, volume)
+    assert off == [("feature-off", "s2")] * 2
+    monkeypatch.setattr(gluster, "_DAEMONS_COME_S", 0.0)
+    gluster.set_up(pool, cluster, volume, mark="x", note=said.append)
+    # what is on is not turned on again, which gluster refuses
+    assert said[-1] == f"started daemons of volume {volume.name} that did not run: bitrot on s2, quota on s2"
+    assert len(fake.scripts("s1", f"bitrot {volume.name} enable")) == 1
+    assert reasons_of(health.look(pool, cluster, volume).health, cluster, volume) == []
+    made.options["features.quota"] = "off"
+    found = health.look(pool, cluster, volume).health
+    assert reasons_of(found, cluster, volume) == [("feature-off", None)]
+    fake.release = "3.6.9"
+    with pytest.raises(RefusedError, match=r"GlusterFS 3\.6\.9 has not bitrot and quota"):
+        gluster.set_up(pool, cluster, volume, mark="x", note=said.append, fresh=True)
+
+
+def test_a_volume_that_is_to_grow_is_one_of_its_own(cluster: Cluster) -> None:
+    slow = ScaleParameters(scale=34, mount_options=("entry-timeout=34",))
+    cluster = cluster.model_copy(update={"scale_models": {"small-file": slow}})
+    plain = Volume.of(layout("replicate", subvolumes=1, replica=2), cluster, "small-file")
+    volume = plain.to_grow(layout("replicate", subvolumes=2, replica=2), cluster)
+    assert volume.name == f"{plain.name}-grows"
+    # mounts are found by the volume's name, with which they begin
+    assert volume.mount_point.rpartition("/")[2] == f"{volume.name}-small-file"
+    assert volume.grown is not None
+    assert (volume.grown.name, volume.grown.brick_names[:2]) == (volume.name, volume.brick_names)
+    assert volume.add_words() == ("volume", "add-brick", volume.name, *volume.grown.brick_names[2:])
+    assert plain.add_words() == ()
+
+
 def test_another_scale_models_options_mount_the_same_volume_again(cluster: Cluster, fake: FakeTransport) -> None:
     slow = ScaleParameters(scale=34, mount_options=("entry-timeout=34",))
     models = {"small-file": slow, "large-file": ScaleParameters(scale=200)}

@@ -1,5 +1,6 @@
 """Figures of verdicts and of disks: what is drawn is what the table says, in words as well as in colour."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -128,6 +129,17 @@ def test_a_sample_over_time_shades_its_measured_part(rows: pd.DataFrame, telemet
     # the first step of the measured part ends 2 s after its start
     (shade,) = (patch for patch in figure.axes[0].patches if isinstance(patch, Rectangle))
     assert (shade.get_x(), shade.get_x() + shade.get_width()) == pytest.approx((0.0, 60.0))
+    event = one.assign(event="rebalance", event_start_s=one["start_s"] - 5, event_s=90.0)
+    hatched = drawn(
+        lambda frame, table: draw_over_time(frame, table, event), subsystems_over_time(table), footer="here"
+    )
+    assert "Hatched: rebalance of the volume." in words(hatched)
+    (span,) = (patch for patch in hatched.axes[0].patches if isinstance(patch, Rectangle) and patch.get_hatch())
+    assert (span.get_x(), span.get_width()) == pytest.approx((-5.0, 90.0))
+    over_time = subsystems_over_time(table)
+    for other in (event.assign(event_s=math.nan), event.assign(event=""), one):
+        plain = drawn(lambda frame, table, of=other: draw_over_time(frame, table, of), over_time, footer="here")
+        assert len([patch for patch in plain.axes[0].patches if isinstance(patch, Rectangle)]) == 1
     idle = use_over_time(telemetry, rows[rows["workers"] == 1].iloc[[0]], {})
     assert len(drawn(draw_over_time, subsystems_over_time(idle), footer="here").axes) == 1
 

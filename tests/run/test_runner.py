@@ -16,6 +16,7 @@ import pytest
 from glusterlab.errors import CommandError, HostError, LockLostError, RawStoreError, RefusedError, SpecError, UsageError
 from glusterlab.hosts.fake import OWNER, FakeTransport, FakeVolume, Hook
 from glusterlab.hosts.gluster import Volume
+from glusterlab.hosts.health import health_reasons
 from glusterlab.hosts.lock import Owner
 from glusterlab.hosts.pool import Pool
 from glusterlab.hosts.transport import Outcome, Stop
@@ -36,6 +37,7 @@ from glusterlab.store.campaign import RawStore, Sample, SampleWriter, Window
 from glusterlab.store.files import file_digest
 from glusterlab.store.journal import EventReader
 from glusterlab.store.manifest import MANIFEST, Manifest
+from glusterlab.store.records import Health, read_record
 from glusterlab.tools import volume_tools
 from glusterlab.tools.base import Measurement
 from glusterlab.tools.iozone import IOZONE
@@ -739,6 +741,22 @@ def test_hot_caches_are_filled_by_a_pass_that_is_not_measured(bench: Bench) -> N
     assert {bench.store.cells()[sample.cell_id].caches for sample in bench.samples} == {"cold", "hot"}
     drops = Counter(name for name, text in bench.transport.calls if "gl_drop_caches" in text)
     assert drops == {host.name: 2 for host in bench.cluster.hosts}
+
+
+def test_features_are_on_before_a_sample_and_in_the_cell(bench: Bench) -> None:
+    servers = [server.name for server in bench.cluster.servers]
+
+    def as_health_says(folder: Path, cell: Cell) -> list[Reason]:
+        health = read_record(Health, folder / "gluster" / "before" / "health.json")
+        return health_reasons(health, "before", servers, ["c1", "c2"], cell.layout)
+
+    bench.run(changed(layouts=[PLAIN, {**PLAIN, "name": "signed", "features": ["bitrot"]}]), as_health_says)
+    assert [sample.reasons for sample in bench.samples] == [()] * 4
+    (signed,) = (volume for name, volume in bench.transport.volumes.items() if name.startswith("signed-"))
+    (plain,) = (volume for name, volume in bench.transport.volumes.items() if name.startswith("plain-"))
+    assert (signed.options["features.bitrot"], signed.bricks != plain.bricks) == ("on", True)
+    assert "features.bitrot" not in plain.options
+    assert sorted(cell.layout.features for cell in bench.store.cells().values()) == [(), (), ("bitrot",), ("bitrot",)]
 
 
 def test_workers_run_on_the_clients_that_the_cell_names(bench: Bench) -> None:

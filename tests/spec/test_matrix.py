@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 from glusterlab.errors import SpecError
 from glusterlab.run.plan import build_plan, estimate, order_samples, unequal_work, without
-from glusterlab.spec import Campaign, Cell, Cluster, Layout, Repeats, ScaleModel, load_campaign, load_cluster
+from glusterlab.spec import Campaign, Cell, Cluster, Layout, Repeats, ScaleModel, dump_yaml, load_campaign, load_cluster
 from glusterlab.spec.campaign import expand, expand_layouts
 from glusterlab.spec.cell import parse_geometry, place_bricks, release_problem, work_differences
 from glusterlab.spec.cluster import Host
@@ -133,6 +133,24 @@ def test_the_id_is_stable(campaign: Campaign, cluster: Cluster) -> None:
 
 
 RAID = "geometry: 3x2, backing: raid6"
+
+
+def test_features_are_part_of_the_cell_and_layouts_without_are_as_before(write: Write, cluster: Cluster) -> None:
+    campaign = load_campaign(write("campaign.yaml", CAMPAIGN, {RAID: f"{RAID}, features: [quota, bitrot]"}))
+    assert Campaign.model_validate(campaign.model_dump(mode="json")) == campaign
+    cell = expand(campaign, cluster)[0].cell
+    assert cell.layout.features == ("bitrot", "quota")
+    assert cell.slug == "iozone-write-4gib-replicate-3x2-raid6-bitrot-quota-native-w2"
+    assert cell.layout.words == "replicate 3x2 on raid6, with bitrot and quota"
+    plain = cell.layout.model_copy(update={"features": ()})
+    assert "features" not in plain.model_dump(mode="json")
+    assert "features" not in plain.model_dump()
+    assert "features" not in dump_yaml(load_campaign(write("plain.yaml", CAMPAIGN)))
+    one = {RAID: f"{RAID}, features: quota"}
+    assert expand(load_campaign(write("one.yaml", CAMPAIGN, one)), cluster)[0].cell.layout.features == ("quota",)
+    assert [release_problem(cell.layout, each) is None for each in ("3.6.9", "3.7.0", "10.3")] == [False, True, True]
+    with pytest.raises(SpecError, match=r"features: expected one of bitrot, quota, found 'tiering'"):
+        load_campaign(write("wrong.yaml", CAMPAIGN, {RAID: f"{RAID}, features: tiering"}))
 
 
 def test_a_hot_tier_is_part_of_the_cell_and_its_bricks_come_last(write: Write, cluster: Cluster) -> None:

@@ -91,6 +91,22 @@ def test_a_tier_daemon_that_stopped_or_began_anew(folder: Path) -> None:
     assert {reason.host for reason in judge(folder, cell, SERVERS, CLIENTS).reasons} == {*SERVERS}
 
 
+def test_a_feature_that_is_off_or_whose_daemon_began_anew(folder: Path) -> None:
+    cell = make_cell()
+    cell = cell.model_copy(update={"layout": cell.layout.model_copy(update={"features": ("bitrot",)})})
+
+    def reasons(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str | None]]:
+        for moment, features in (("before", before), ("after", after)):
+            _edit(_health(folder, moment), features=features)
+        return [(reason.code, reason.host) for reason in judge(folder, cell, SERVERS, CLIENTS).reasons]
+
+    both = {"bitrot": {"server01": [7, 8]}}
+    assert reasons(both, both) == []
+    assert reasons({}, both) == [("feature-off", None)]
+    assert reasons(both, {"bitrot": {"server01": [7]}}) == [("feature-off", "server01")]
+    assert reasons(both, {"bitrot": {"server01": [7, 9]}}) == [("feature-off", "server01")]
+
+
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize(
     ("host", "free", "status"),

@@ -32,7 +32,9 @@ from glusterlab.units import format_size
 _AXES = tuple(Cells.model_fields)
 _OTHER_NAMES = {"record_size": "record_size_bytes", "runtime": "runtime_s", "release": "gluster_version"}
 _COLUMNS = {name: _OTHER_NAMES.get(name, name) for name in _AXES if name not in ("layout", "size")}
-_UNLESS_SAID: dict[str, tuple[Any, ...]] = {"access": ("native",), "hot": ("",), "mounts": (1,), "caches": ("cold",)}
+_UNLESS_SAID: dict[str, tuple[Any, ...]] = {
+    "access": ("native",), "hot": ("",), "features": ("",), "event": ("",), "mounts": (1,), "caches": ("cold",),
+}  # fmt: skip
 _TEXT = ("type", "geometry", "kind", "server_model", "access", "tool", "operation", "status")
 
 LENGTH_FACTOR = 2.0  # by which lengths of files may differ, within `SIZE_TOLERANCE`, for sides to be compared
@@ -122,7 +124,7 @@ class Campaign:
         self._found: dict[tuple[Quantity, Per], pd.DataFrame] = {}
 
     def _matching(self, rows: pd.DataFrame, cells: Cells) -> pd.DataFrame:
-        """The rows of one value of each selector; native access, one mount and no hot tier unless the claim says."""
+        """The rows of one value of each selector; those that a claim does not say have a plain value."""
         mask = np.ones(len(rows), dtype=bool)
         for name, column in _COLUMNS.items():
             if values := getattr(cells, name) or _UNLESS_SAID.get(name):
