@@ -1,4 +1,4 @@
-"""fio on a small real pool: a write with and without a mount, random reads and a mix by time through two mounts."""
+"""fio on a small real pool: with and without a mount, by time, on a volume with features, and on one that grows."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,13 +33,38 @@ workloads:
     model: large-file
 """
 
+# a volume at a time with what no `volume set` turns on, and one whose files are spread anew meanwhile
+FEATURES = """\
+schema_version: 1
+name: features
+study: rhgs-3.1
+seed: 7
+repeats: 1
+layouts:
+  - {name: plain, type: replicate, geometry: 1x2, backing: jbod}
+  - {name: signed, type: replicate, geometry: 1x2, backing: jbod, features: [bitrot, quota]}
+workers: 4
+deadline: 3 min
+workloads:
+  - {tool: fio, operations: read, file_size: 2 MiB, record_size: 64 KiB, runtime: 5 s, model: large-file}
+  - tool: fio
+    operations: read
+    file_size: 2 MiB
+    record_size: 64 KiB
+    runtime: 20 s  # gluster takes ten to start a rebalance
+    model: large-file
+    event: {do: rebalance, to: 2x2, throttle: aggressive, at: 1 s}
+exclude: [{where: {layout: signed, event: rebalance}, reason: one of the two at a time}]
+"""
+
 
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A project with a small pool: 2 servers with a disk each, 2 clients, at 1:512."""
+    """A project with a small pool: 2 servers with two disks each, 2 clients, at 1:512."""
     project = tmp_path_factory.mktemp("project")
     (project / "campaign.yaml").write_text(CAMPAIGN, encoding="utf-8")
-    sizes = ("--servers", "2", "--clients", "2", "--disks", "1", "--arrays", "0", "--scale", "512")
+    (project / "features.yaml").write_text(FEATURES, encoding="utf-8")
+    sizes = ("--servers", "2", "--clients", "2", "--disks", "2", "--arrays", "0", "--scale", "512")
     with started_testbed(NAME, "10.213.0.0/24", *sizes, cwd=project):
         yield project
     assert not network.namespaces(NAME)
@@ -65,3 +90,17 @@ def test_fio_cells_are_measured(pool: Path) -> None:
     assert (timed["latency_p50_s"] <= timed["latency_p99_s"]).all()
     # random and sequential work by another record size is done on the files that the write left
     assert set(tables.workers["host"]) == {"client01", "client02"}
+
+
+def test_features_are_on_and_a_volume_grows_meanwhile(pool: Path) -> None:
+    cluster = state.state_folder(NAME) / "cluster.yaml"
+    glusterlab("run", "features.yaml", "--cluster", cluster, cwd=pool)
+    glusterlab("verify", "raw/features", cwd=pool)
+    samples = build.load(pool / "raw/features", pool / "tables").samples
+    assert list(samples["status"]) == ["valid"] * 3
+    (signed,) = samples[samples["features"] != ""].to_dict("records")
+    (grown,) = samples[samples["event"] != ""].to_dict("records")
+    assert (signed["layout"], signed["features"], signed["event"]) == ("signed", "bitrot; quota", "")
+    assert (grown["layout"], grown["event"], grown["event_throttle"]) == ("plain", "rebalance", "aggressive")
+    assert grown["part_start_s"] < grown["event_start_s"] < grown["part_end_s"]
+    assert grown["event_s"] >= 0
