@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,13 +64,18 @@ def forms_differ(workload: Path, record: WorkloadRecord) -> Iterator[tuple[str, 
                 yield path.name, f"{name} is {short_number(other)} here, and {short_number(one)} in another form"
 
 
-def out_of_order(log: Path, window: Window) -> Iterator[str]:
-    """Commands of a sample's log that another clock than that of its measurement has timed, or another order."""
+def out_of_order(log: Path, window: Window, beside: Sequence[tuple[float, float]] = ()) -> Iterator[str]:
+    """Commands of a sample's log that another clock than that of its measurement has timed, or another order.
+
+    `beside`: begin and end of commands in a thread of their own, which have no place in that order.
+    """
     last = -math.inf
     with suppress(OSError, ValueError, KeyError, TypeError):
         for line in read_raw(log).decode().splitlines():
             entry = json.loads(line)
             start, end = float(entry["start"]), float(entry["end"])
+            if any(begin <= start <= end <= over for begin, over in beside):
+                continue
             apart = end <= window.start + CLOCK_S or start >= window.end - CLOCK_S
             if end < start or start < last - CLOCK_S or not (apart or _is_measurement(start, end, window)):
                 yield f"a command on {entry['host']} is logged from {start:.0f} to {end:.0f}, out of its order"

@@ -181,6 +181,14 @@ def has_grown(folder: Path) -> bool:
     return bool(commands) and "error" not in commands[0]
 
 
+def command_times(folder: Path) -> list[tuple[float, float]]:
+    """When the commands of an event began and ended, beside what else the sample's log has; none without an event."""
+    try:
+        return [(line["time"], line["end"]) for name in (COMMANDS, STATUS) for line in _lines(folder / name)]
+    except ParseError:
+        return []
+
+
 def _lines(path: Path) -> list[Mapping[str, Any]]:
     try:
         found = [read_json(line) for line in read_raw(path).decode("utf-8", "replace").splitlines()]

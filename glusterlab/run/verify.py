@@ -16,6 +16,7 @@ from glusterlab import parallel
 from glusterlab.errors import ParseError, RawStoreError
 from glusterlab.rawfile import kind_of, read_raw
 from glusterlab.run.contradictions import CLOCK_S, NO_RESULT, forms_differ, out_of_order, too_fast
+from glusterlab.run.event import command_times
 from glusterlab.run.validity import judge_again, judge_imported
 from glusterlab.store.aside import moved_files
 from glusterlab.store.evidence import ARCHIVE, archive_of, unpacked
@@ -166,7 +167,7 @@ def _contradictions(name: str, plain: Path, sample: Sample, cell: Cell, record: 
         yield Finding("forms-differ", f"{name}/workload/{file}", f"{message}: one of them was edited")
     # a baseline works on all hosts at once
     if sample.window is not None and cell.access != "none":
-        for message in out_of_order(plain / "log.txt", sample.window):
+        for message in out_of_order(plain / "log.txt", sample.window, command_times(plain)):
             yield Finding("impossible-order", f"{name}/log.txt", message)
     if (share := too_fast(plain, sample, cell, record)) is not None:
         message = (

@@ -201,7 +201,7 @@ def main() -> None:
             with (folder / name).open("wb") as stream:
                 stream.truncate(SIZES[kind])
         mount = headserver.begin(folder, KINDS)
-        (server,) = headserver._servers(folder)
+        (server,) = headserver.processes(lambda words: os.fsencode(folder) in words)
         with attached({mount / name: kind for name, kind in KINDS.items()}) as devices:
             for row in [] if arguments.cpu else rows():
                 headserver.control(folder, scale, {})

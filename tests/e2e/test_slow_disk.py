@@ -35,7 +35,7 @@ workloads:
     operations: [write]
     file_size: 5 MiB
     stands_for: 4 GiB
-    length: 0.5
+    length: 0.25
     record_size: 256 KiB
     model: large-file
 """

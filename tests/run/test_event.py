@@ -13,11 +13,13 @@ from glusterlab.hosts.health import health_reasons
 from glusterlab.hosts.transport import Outcome
 from glusterlab.reasons import Reason
 from glusterlab.run import event
+from glusterlab.run.contradictions import out_of_order
 from glusterlab.run.event import event_columns, event_reasons, has_grown, read_rebalance
 from glusterlab.run.plan import build_plan
 from glusterlab.spec import Campaign, Cell, Cluster
 from glusterlab.store.evidence import unpacked
 from glusterlab.store.records import CommandRecord, Health, read_record
+from glusterlab.store.sample import Window
 from tests.run.test_runner import CAMPAIGN, CLUSTER, MIRROR, PLAIN, Bench, changed
 
 WORKLOAD = CAMPAIGN["workloads"][0]
@@ -173,6 +175,18 @@ def test_an_event_that_comes_later_may_end_before_the_workload(bench: Bench, mon
     bench.when("-i 1", wait)
     bench.run(campaign_with({**FIRST, "at": "10 ms"}), judged)
     assert [sample.reasons for sample in bench.samples] == [()] * 3
+
+
+def test_its_commands_run_beside_the_workloads_and_have_no_place_in_their_order(tmp_path: Path) -> None:
+    window, log = Window(start=0.0, end=60.0), tmp_path / "log.txt"
+    log.write_text(json.dumps({"host": "s1", "start": 20.0, "end": 30.0}))
+    assert event.command_times(tmp_path) == []
+    assert list(out_of_order(log, window)) == ["a command on s1 is logged from 20 to 30, out of its order"]
+    for name, (begin, end) in {event.COMMANDS: (19.9, 30.1), event.STATUS: (32.0, 33.0)}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps({"time": begin, "end": end}))
+    assert list(out_of_order(log, window, event.command_times(tmp_path))) == []
+    assert list(out_of_order(log, window, event.command_times(tmp_path)[1:])) != []
 
 
 def why_not(bench: Bench, **keys: Any) -> set[str]:
