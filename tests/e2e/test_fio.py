@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from glusterlab.analysis.select import valid_samples
 from glusterlab.tables import build
 from glusterlab.testbed import network, state
 from tests.e2e.suite import glusterlab, started_testbed
@@ -76,13 +77,13 @@ def test_fio_cells_are_measured(pool: Path) -> None:
     glusterlab("run", "campaign.yaml", "--cluster", cluster, cwd=pool)
     glusterlab("verify", "raw/small-fio", cwd=pool)
     tables = build.load(pool / "raw/small-fio", pool / "tables")
-    samples = tables.samples
-    cells = {(*row,) for row in samples[["operation", "access", "mounts", "status"]].astype(object).to_numpy()}
+    samples = valid_samples(tables.samples)  # on a busy machine telemetry may have a gap, and the sample is run again
+    cells = {(*row,) for row in samples[["operation", "access", "mounts"]].astype(object).to_numpy()}
     assert cells == {
-        ("write", "native", 1, "valid"),
-        ("write", "gfapi", 1, "valid"),
-        ("random-read", "native", 2, "valid"),
-        ("mixed", "native", 2, "valid"),
+        ("write", "native", 1),
+        ("write", "gfapi", 1),
+        ("random-read", "native", 2),
+        ("mixed", "native", 2),
     }
     assert (samples["throughput_bytes_per_s"] > 0).all()
     timed = samples[samples["operation"] != "write"]
@@ -96,8 +97,8 @@ def test_features_are_on_and_a_volume_grows_meanwhile(pool: Path) -> None:
     cluster = state.state_folder(NAME) / "cluster.yaml"
     glusterlab("run", "features.yaml", "--cluster", cluster, cwd=pool)
     glusterlab("verify", "raw/features", cwd=pool)
-    samples = build.load(pool / "raw/features", pool / "tables").samples
-    assert list(samples["status"]) == ["valid"] * 3
+    samples = valid_samples(build.load(pool / "raw/features", pool / "tables").samples)
+    assert len(samples) == 3
     (signed,) = samples[samples["features"] != ""].to_dict("records")
     (grown,) = samples[samples["event"] != ""].to_dict("records")
     assert (signed["layout"], signed["features"], signed["event"]) == ("signed", "bitrot; quota", "")

@@ -29,7 +29,7 @@ seed: 72
 repeats: 2
 layouts: [{name: disperse-12x6-jbod, type: disperse, geometry: 12x(4+2), backing: jbod}]
 workers: [96]
-deadline: 5 min
+deadline: 10 min
 workloads:
   - tool: iozone
     operations: [write]
