@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -60,6 +61,14 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def ends(pid: int, within_s: float = 30.0) -> bool:
+    """A signal is sent before it is obeyed: whoever was told to end may be there a moment longer."""
+    end = time.monotonic() + within_s
+    while is_running(pid) and time.monotonic() < end:
+        time.sleep(0.1)
+    return not is_running(pid)
 
 
 def result(stdout: bytes) -> CommandResult:

@@ -24,7 +24,7 @@ from glusterlab.hosts.pool import Command, CommandResult, Pool, Results
 from glusterlab.hosts.transport import FabricTransport, Outcome, Stop, ssh_options
 from glusterlab.spec.cluster import Host, Ssh
 from tests.hosts import sshd
-from tests.hosts.shell import is_running
+from tests.hosts.shell import ends
 
 pytestmark = [
     pytest.mark.security,
@@ -93,7 +93,7 @@ def test_a_script_past_its_deadline_is_ended_on_the_host(pool: Pool, tmp_path: P
     error = results.failed["alpha"]
     assert isinstance(error, CommandError)
     assert (error.returncode, "did not end within 1 s" in str(error)) == (None, True)
-    assert not is_running(int(pid_file.read_text()))
+    assert ends(int(pid_file.read_text()))
 
 
 def test_a_background_process_does_not_hold_the_command(pool: Pool) -> None:
