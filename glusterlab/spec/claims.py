@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from glusterlab.errors import UsageError
+from glusterlab.spec.cell import RebalanceThrottle
 from glusterlab.spec.fields import Axis, Duration, Name, Size, SpecModel, StudyName, Text, describe, problem, suggest
 from glusterlab.spec.formula import Formulas, Operation
 from glusterlab.spec.studies import Label, StudyLayout, load_study
@@ -61,7 +62,7 @@ else:
 
 Per = Literal["disk", "server", "volume"]
 SUFFIXES: Mapping[Per, str] = {"disk": " per disk", "server": " per server", "volume": ""}
-Quantity = Literal["throughput", "files", "operations", "latency", "elapsed"]
+Quantity = Literal["throughput", "files", "operations", "latency", "event", "elapsed"]
 
 
 class Measure(NamedTuple):
@@ -82,9 +83,10 @@ QUANTITIES: Mapping[Quantity, Measure] = {
     "files": _rate("files_per_s", "files/s"),
     "operations": _rate("operations_per_s", "IOPS"),
     "latency": Measure("latency_mean_s", "ms", {"ms": 1e-3}, rate=False),
+    "event": Measure("event_s", "s", {"s": 1.0}, rate=False),
     "elapsed": Measure("elapsed_s", "s", {"s": 1.0, "min": 60.0}, rate=False),
 }
-"""What cells are held against. Rates are times the scale, and times are what they are: of a call, and of all."""
+"""What cells are held against. Rates are times the scale, and times are what they are: of a call, an event, and of all."""
 
 UNITS: Mapping[str, Quantity] = {unit: name for name, measure in QUANTITIES.items() for unit in measure.units}
 
@@ -110,8 +112,8 @@ class Cells(SpecModel):
 
     All but layout and size match what is equal in the samples table. ``options``: all those of the volume, as
     ``name=value; name=value``, and "" for none; ``release``: of GlusterFS; ``hot``: geometry of the hot tier, and none
-    where it is left out; so are ``features``, ``bitrot; quota`` for both, and
-    ``event``, which is ``rebalance``.
+    where it is left out; so are ``features``, ``bitrot; quota`` for both, and ``event``, which is ``rebalance``, by any
+    ``event_throttle`` where that is left out.
     """
 
     layout: Axis[Name] | None = None
@@ -122,7 +124,8 @@ class Cells(SpecModel):
     workers: Axis[Workers] | None = None
     mounts: Axis[Workers] | None = None
     caches: Axis[Name] | None = None
-    event: Axis[Name] | None = None
+    event: Axis[Annotated[str, Field(max_length=20)]] | None = None
+    event_throttle: Axis[RebalanceThrottle] | None = None
     features: Axis[Annotated[str, Field(max_length=40)]] | None = None
     record_size: Axis[Size] | None = None
     clients: Axis[Workers] | None = None

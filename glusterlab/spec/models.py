@@ -12,9 +12,9 @@ from glusterlab.spec.cell import Layout, parse_geometry
 from glusterlab.spec.fields import Axis, Count, Size, SpecModel, Text
 from glusterlab.spec.yaml import validate
 
-Form = Literal["absolute", "layouts", "sizes", "operations", "workers", "models", "releases", "saturation"]
+Form = Literal["absolute", "layouts", "sizes", "operations", "workers", "models", "releases", "features", "saturation"]
 """What a claim speaks of: a number, a ratio between layouts, sizes, operations, numbers of workers or of clients, cells
-of two models or releases, or what its cells fill."""
+of two models or releases, of a volume with features or an event and without, or what its cells fill."""
 
 MODEL = ("scale", "operations_limited", "heads")
 """Columns of the samples table that tell models apart; ``heads`` may be absent."""

@@ -376,6 +376,7 @@ def model_limit(cells: Sequence[Mapping[str, Any]], quantity: str) -> str:
         ("operations", ("operation",)),
         ("workers", ("workers", "clients")),
         ("releases", ("gluster_version",)),
+        ("features", ("features", "event", "event_throttle")),
     )
     for form, columns in differ:
         if len({tuple(str(cell.get(name, False)) for name in columns) for cell in cells}) > 1:
