@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from glusterlab.figures.names import COMMON_PREFIXES, PICTURES, OutputName, output_files
+from glusterlab.figures.names import COMMON_PREFIXES, NARROW, PICTURES, OutputName, output_files
 from glusterlab.figures.tables import Table
 
 
@@ -21,6 +21,7 @@ class Figure:
     caption: str
     alt: str
     picture: str  # empty for a table
+    narrow: str  # the picture for phones; empty where there is none
     files: tuple[str, ...]
     table: Table
     notebook: str
@@ -93,6 +94,7 @@ def collect(
                 caption=str(caption.get("caption") or ""),
                 alt=str(caption.get("alt") or f"{label}: {title}".removeprefix(": ")),
                 picture="" if is_table else pictures[0],
+                narrow=f"{NARROW}/{name}.png" if (folder / NARROW / f"{name}.png").is_file() and pictures else "",
                 files=files,
                 table=Table.whole(text) if is_table else Table.numbers(text),
                 notebook=made_by.get(files[0], ""),

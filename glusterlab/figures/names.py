@@ -14,6 +14,7 @@ from glusterlab.errors import UsageError
 from glusterlab.spec.studies import NO_STUDY, PREFIX_FORM
 
 PICTURES = ("svg", "png")
+NARROW = "narrow"  # the folder of pictures for phones, beside the others
 COMMON_PREFIXES = {"F": "fig", "T": "tab"}  # by the letters of labels, in notebooks that run on any study
 
 _NAME = re.compile(

@@ -3,20 +3,26 @@
 import io
 import json
 import sys
+import warnings
 from collections.abc import Iterable
 from html import escape
+from itertools import combinations
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from glusterlab.errors import UsageError
+from glusterlab.figures.names import NARROW
 from glusterlab.figures.tables import to_csv
 from glusterlab.plots.style import PNG_DPI, house_style
 from glusterlab.store.files import file_digest, write_atomically
 
 FORMATS = ("svg", "png", "csv")
 CSV_DIGEST = "csv_sha256"
+_LEAST_SHARE = 0.3  # of a narrow picture's width, that a panel has at least
 
 
 class SavedFigure:
@@ -79,6 +85,40 @@ def save(
     for path in files:
         write_atomically(path, data[path.suffix[1:]], durable=False)
     return SavedFigure(name, files, len(table), data["png"], caption)
+
+
+def save_narrow(figure: Figure, folder: Path, name: str) -> None:
+    """Write `Frame.narrow` of a figure below ``narrow/`` for the report on phones; none where words leave no room."""
+    path = folder / NARROW / f"{name}.png"
+    with house_style(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "constrained_layout not applied")  # then there is no room, either
+        _settle(figure)
+        image = io.BytesIO()
+        figure.savefig(image, format="png", dpi=PNG_DPI, metadata={"Software": None})
+        if not _has_room(figure):
+            path.unlink(missing_ok=True)
+            return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, image.getvalue(), durable=False)
+
+
+def _has_room(figure: Figure) -> bool:
+    """Whether the panels of a drawn figure are wide enough, and words in them within it and beside each other."""
+    boxes = [
+        words.get_window_extent().padded(-1.5)
+        for axes in figure.axes
+        for words in (*axes.texts, *_labels(axes))
+        if words.get_visible() and words.get_text()
+    ]
+    within = all(figure.bbox.containsx(end) for box in boxes for end in (box.x0, box.x1))
+    wide = all(axes.get_position().width >= _LEAST_SHARE for axes in figure.axes)
+    return wide and within and not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
+def _labels(axes: Axes) -> list[Text]:
+    """Labels of the horizontal axis; those of ticks beyond its ends are there, too, and not drawn."""
+    ticks = axes.xaxis.get_major_ticks()
+    return [tick.label1 for tick in ticks if axes.viewLim.containsx(tick.get_loc())]
 
 
 def _settle(figure: Figure) -> None:

@@ -11,10 +11,12 @@ from typing import Any, Literal
 import matplotlib.style
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
@@ -27,6 +29,7 @@ from glusterlab.units import format_size
 Grid = np.ndarray[tuple[int, int], np.dtype[np.object_]]
 
 WIDTH_IN, PNG_DPI = 7.2, 130
+NARROW_IN = 4.8  # on a phone a word is as high as in the wide picture on a desk
 _STYLE = Path(__file__).with_name("house.mplstyle")
 INK, GREY, PALE = "#222222", "#6b6b6b", "#d9d9d9"
 LEGIBLE = 4.5  # contrast of words, by WCAG 2
@@ -36,6 +39,7 @@ KEY_LINES = 2  # below a title; more is read in the caption
 _TITLE_IN, _LINE_IN, _FOOTER_IN = 0.34, 0.18, 0.30
 _FOOTER_LINE_IN = 0.11  # of each line from the third on: two fit into the footer's height
 _LEFT, _TITLE_LINE_IN = 0.012, 0.20
+_ROW_WORDS = 22  # characters that a narrow panel has room for beside a bar
 _CHARACTER_IN, _MARK_IN = 0.058, 0.45  # widths in a key: of a letter on average, and of a mark with the room around it
 
 
@@ -198,12 +202,14 @@ class Frame:
         self.figure = Figure(figsize=(WIDTH_IN, WIDTH_IN), dpi=PNG_DPI)
         FigureCanvasAgg(self.figure)
         self._height = 0.0
+        self._panels: Grid = np.empty((0, 0), dtype=np.object_)
+        self._around: list[Artist] = []  # words and keys around the panels
 
     def panels(self, rows: int = 1, columns: int = 1, *, height: float, **options: Any) -> Grid:
         """Axes, an array of shape (rows, columns), `height` inches all together; `options` as of `Figure.subplots`."""
         self._height = height
-        grid: Grid = self.figure.subplots(rows, columns, squeeze=False, **options)
-        return grid
+        self._panels = self.figure.subplots(rows, columns, squeeze=False, **options)
+        return self._panels
 
     def panel(self, height: float = 2.9) -> Axes:
         axes: Axes = self.panels(height=height)[0][0]
@@ -225,8 +231,32 @@ class Frame:
         self.figure.align_ylabels(list(grid[:, 0]))
         return grid
 
-    def finish(self, footer: str) -> Figure:
-        keys = [(handles, _columns(handles)) for handles in (self.key, self.signs) if handles]
+    def narrow(self, footer: str) -> Figure:
+        """The finished figure once more, for a phone: `NARROW_IN` wide, its panels below one another."""
+        for artist in self._around:
+            artist.remove()
+        self._around = []
+        rows, columns = self._panels.shape
+        for axes in self.figure.axes:
+            axes.set_in_layout(True)  # a place that was set took it out
+            for words in axes.texts:
+                if words.get_ha() == "right" and len(words.get_text()) > _ROW_WORDS:  # numbers of a row, beside its bar
+                    words.set_text(",\n".join(words.get_text().rsplit(", ", 1)))
+        if columns > 1:
+            places = GridSpec(rows * columns, 1, figure=self.figure)
+            for row, line in enumerate(self._panels):
+                for column, axes in enumerate(line):
+                    axes.set_subplotspec(places[row * columns + column])
+                    axes.tick_params(labelleft=True)
+                    axes.set_ylabel(line[0].get_ylabel())
+                    axes.set_title(axes.get_title("left") or self._panels[0][column].get_title("left"))
+            self._height *= columns
+        return self.finish(footer, NARROW_IN)
+
+    def finish(self, footer: str, width: float = WIDTH_IN) -> Figure:
+        figure, put = self.figure, self._around.append
+        figure.set_size_inches(width, WIDTH_IN)
+        keys = [(handles, _columns(handles, width)) for handles in (self.key, self.signs) if handles]
         rows_of_keys = [-(-len(handles) // columns) for handles, columns in keys]
         headline = self.finding[:1].upper() + self.finding[1:] or self.title
         title = self._lines("  ".join(filter(None, [self.label, headline])), fontsize=11, fontweight="bold")
@@ -243,20 +273,19 @@ class Frame:
         small = _wrapped(footer, partial(self._share, font={"fontsize": 6.5}))
         foot = _FOOTER_IN + _FOOTER_LINE_IN * max(0, small.count("\n") - 1)
         height = head + self._height + foot
-        figure = self.figure
-        figure.set_size_inches(WIDTH_IN, height)
+        figure.set_size_inches(width, height)
         figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0.0, foot / height, 1.0, self._height / height)))
         for n, line in enumerate(title):
             y = 1 - (0.10 + _TITLE_LINE_IN * n) / height
-            figure.text(_LEFT, y, line, fontsize=11, fontweight="bold", va="top")
+            put(figure.text(_LEFT, y, line, fontsize=11, fontweight="bold", va="top"))
         for n, line in enumerate(subtitle):
-            figure.text(_LEFT, 1 - (top + _LINE_IN * n) / height, line, fontsize=8, color=GREY, va="top")
-        figure.text(_LEFT, 0.09 / height, small, fontsize=6.5, color=GREY, va="bottom", linespacing=1.15)
+            put(figure.text(_LEFT, 1 - (top + _LINE_IN * n) / height, line, fontsize=8, color=GREY, va="top"))
+        put(figure.text(_LEFT, 0.09 / height, small, fontsize=6.5, color=GREY, va="bottom", linespacing=1.15))
         down = head - _LINE_IN * sum(rows_of_keys) - 0.06
         for (handles, columns), rows in zip(keys, rows_of_keys, strict=True):
             corner = (_LEFT, 1 - down / height)
             spaces: dict[str, Any] = {"borderaxespad": 0, "columnspacing": 1.6, "handletextpad": 0.6, "borderpad": 0.0}
-            figure.legend(handles=handles, loc="upper left", bbox_to_anchor=corner, ncols=columns, **spaces)
+            put(figure.legend(handles=handles, loc="upper left", bbox_to_anchor=corner, ncols=columns, **spaces))
             down += _LINE_IN * rows
         return figure
 
@@ -272,10 +301,10 @@ class Frame:
         return float(width)
 
 
-def _columns(handles: Sequence[Line2D]) -> int:
+def _columns(handles: Sequence[Line2D], width: float) -> int:
     """Columns of a key whose names stay within the figure: one row of them where they fit."""
     widths = [len(str(line.get_label())) * _CHARACTER_IN + _MARK_IN for line in handles]
-    return len(handles) if sum(widths) <= WIDTH_IN else max(1, int(WIDTH_IN / max(widths)))
+    return len(handles) if sum(widths) <= width else max(1, int(width / max(widths)))
 
 
 def wrapped(text: str, width: float, measure: Callable[[str], float]) -> list[str]:
@@ -293,14 +322,14 @@ def wrapped(text: str, width: float, measure: Callable[[str], float]) -> list[st
 
 
 def _wrapped(footer: str, share: Callable[[str], float]) -> str:
-    """A footer in lines that are no longer than a figure is wide, broken between its parts."""
-    lines = [""]
+    """A footer in lines that are no longer than a figure is wide, broken between its parts where they fit."""
+    lines: list[str] = []
     for part in footer.split(" · "):
-        joined = f"{lines[-1]} · {part}" if lines[-1] else part
-        if lines[-1] and (len(joined) > 146 or share(joined) > 1 - _LEFT):
-            lines.append(part)
-        else:
+        joined = f"{lines[-1]} · {part}" if lines else part
+        if lines and len(joined) <= 146 and share(joined) <= 1 - _LEFT:
             lines[-1] = joined
+        else:
+            lines += [part] if share(part) <= 1 - _LEFT else wrapped(part, 1 - _LEFT, share)
     return "\n".join(lines)
 
 

@@ -16,8 +16,8 @@ from glusterlab.analysis.saturation.timeline import JUDGED_METRICS
 from glusterlab.analysis.select import same_size
 from glusterlab.errors import DataError, UsageError
 from glusterlab.figures.explorer import Explorer
-from glusterlab.figures.names import PICTURES, OutputName
-from glusterlab.figures.save import parse_formats, save, show, write_caption
+from glusterlab.figures.names import NARROW, PICTURES, OutputName
+from glusterlab.figures.save import FORMATS, parse_formats, save, save_narrow, show, write_caption
 from glusterlab.figures.tables import ORIGIN, SavedTable, Table, to_csv
 from glusterlab.plots.style import DIGEST_LENGTH, UNCHECKED, Frame, Provenance, house_style
 from glusterlab.sections.baseline import Baseline
@@ -113,13 +113,16 @@ class Section:
             else:
                 rows = table if frame.rows is None else frame.rows
                 unchecked = f" · {UNCHECKED}" if self.provenance.existing else ""
-                figure = frame.finish((footer or self.provenance.footer(rows)) + unchecked)
+                foot = (footer or self.provenance.footer(rows)) + unchecked
+                figure = frame.finish(foot)
                 finding = frame.finding and f"{frame.finding[:1].upper()}{frame.finding[1:]}."
                 alt = " ".join(filter(None, [f"{output.titled(title, between=': ')}.", finding, caption]))
                 notes = (note for note in frame.notes if note not in caption)
                 caption = " ".join(filter(None, [finding, caption, *notes]))
                 frame.saved = save(figure, self.folder, name, self._with_origin(table), self.formats, caption)
                 numbers = next((path for path in frame.saved.files if path.suffix == ".csv"), None)
+                if set(self.formats) == set(FORMATS):
+                    save_narrow(frame.narrow(foot), self.folder, name)
                 write_caption(self.folder, name, numbers, title=title, caption=caption, alt=alt)
         show(frame.saved)
 
@@ -157,8 +160,8 @@ class Section:
 
     def _not_measured(self, name: str, output: OutputName, title: str, reason: str) -> NotMeasured:
         """Leave the reason, and no file of an earlier run."""
-        for suffix in (*PICTURES, "csv"):
-            (self.folder / f"{name}.{suffix}").unlink(missing_ok=True)
+        for file in (*(f"{name}.{suffix}" for suffix in (*PICTURES, "csv")), f"{NARROW}/{name}.png"):
+            (self.folder / file).unlink(missing_ok=True)
         reason = reason or "The campaign has nothing to put into it."
         write_caption(self.folder, name, title=title, reason=reason)
         return NotMeasured(output.label, title, reason)

@@ -22,14 +22,15 @@ _ANCHOR = re.compile(r"<a class=\"anchor-link\"[^>]*>.*?</a>")  # behind each he
 
 _TAGS = [
     *("a", "b", "blockquote", "br", "caption", "code", "dd", "del", "details", "div", "dl", "dt", "em", "figcaption"),
-    *("figure", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "li", "ol", "p", "pre", "span", "strong", "sub"),
-    *("summary", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
+    *("figure", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "li", "ol", "p", "picture", "pre", "source"),
+    *("span", "strong", "sub", "summary", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
 ]
 
 
 def _of_a_picture(_: str, name: str, value: str) -> bool:
     """Attributes of pictures; none from elsewhere: the report makes no request."""
-    return name in ("alt", "loading") or (name == "src" and _ELSEWHERE.match(value) is None)
+    own = name in ("src", "srcset") and _ELSEWHERE.match(value) is None
+    return name in ("alt", "loading", "media") or (own and not (name == "srcset" and "," in value))
 
 
 _ELSEWHERE = re.compile(r"\s*(//|\\\\|[a-z][a-z0-9+.-]*:)", re.IGNORECASE)
@@ -38,6 +39,7 @@ _ATTRIBUTES: dict[str, Any] = {
     "a": ["href"],
     "div": ["tabindex", "role", "aria-label"],
     "img": _of_a_picture,
+    "source": _of_a_picture,
     "td": ["rowspan", "colspan"],
     "th": ["rowspan", "colspan", "scope"],
 }
@@ -100,7 +102,11 @@ class SectionBody:
             numbers = _scrolled(figure.table.html, f"{title}, numbers")
             first = f", the first {len(figure.table.rows)} rows" * bool(figure.table.more)
             content = f'<details class="numbers"><summary>Numbers{first}</summary>{numbers}</details>'
-            content += _scrolled(f'<img src="{source}" alt="{escape(figure.alt)}" loading="lazy">', title)
+            picture = f'<img src="{source}" alt="{escape(figure.alt)}" loading="lazy">'
+            if figure.narrow:
+                narrow = f'<source media="screen and (max-width: 640px)" srcset="{self._file(figure.narrow)}">'
+                picture = f"<picture>{narrow}{picture}</picture>"
+            content += _scrolled(picture, title)
         else:
             content = _scrolled(table or figure.table.html, title)
         earlier = "<b>Of an earlier run.</b> " * figure.earlier

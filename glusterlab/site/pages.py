@@ -108,7 +108,8 @@ def _write_files(report: Report, folder: Path) -> None:
     folder.mkdir(parents=True)
     for chapter in report.chapters:
         for figure in chapter.figures:
-            for file in figure.files:
+            for file in filter(None, (*figure.files, figure.narrow)):
+                (folder / file).parent.mkdir(exist_ok=True)
                 shutil.copyfile(report.figures / file, folder / file)
 
 

@@ -154,7 +154,7 @@ def test_a_frame_without_rows_is_not_measured_whatever_its_body_does(section: Se
     table = best_disks(section)
     draw(section, "fig12-per-disk", table)
     assert repr(draw(section, "fig12-per-disk", table.iloc[:0])) == "F12, 4 GB files: not measured. No such cells."
-    assert [path.name for path in section.folder.iterdir()] == ["fig12-per-disk.json"]
+    assert [path.name for path in section.folder.rglob("*.*")] == ["fig12-per-disk.json"]
     name = "demo-g1-per-disk"
     assert repr(draw(section, name, table.iloc[:0])) == "G1, 4 GB files: not measured. No such cells."
     # the project's own has no number
@@ -170,7 +170,7 @@ MISTAKES = ["figure.panl()", "draw_per_disk(figure, tabel)", "draw_per_disk(figu
 @pytest.mark.parametrize("measured", [True, False])
 def test_a_mistake_in_a_body_shows_and_leaves_the_last_figure(section: Section, body: str, measured: bool) -> None:
     draw(section, "fig12-per-disk", best_disks(section))
-    before = {path: path.read_bytes() for path in section.folder.iterdir()}
+    before = {path: path.read_bytes() for path in section.folder.rglob("*.*")}
     table = best_disks(section).iloc[: None if measured else 0]
     with (
         pytest.raises((NameError, AttributeError, TypeError, KeyError)) as error,
@@ -180,7 +180,7 @@ def test_a_mistake_in_a_body_shows_and_leaves_the_last_figure(section: Section, 
     told = error.value.__notes__[0]
     assert told.startswith(f"fig12-per-disk is drawn from a table of {len(table)} rows with ")
     assert "series" in told
-    assert {path: path.read_bytes() for path in section.folder.iterdir()} == before
+    assert {path: path.read_bytes() for path in section.folder.rglob("*.*")} == before
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from glusterlab.figures.names import NARROW
 from glusterlab.store.files import file_digest
 
 ROOT = Path(__file__).parents[2]
@@ -77,6 +78,8 @@ def _make_figures(folder: Path) -> None:
     files = [f"{FIGURE}.{suffix}" for suffix in ("csv", "json", "png", "svg")]
     for file in files:
         shutil.copy(ROOT / "figures" / "first-light" / file, folder)
+    (folder / NARROW).mkdir()
+    shutil.copy(folder / f"{FIGURE}.png", folder / NARROW)
     shutil.copy(ROOT / "notebooks" / "10-large-files.ipynb", folder / "notebooks")
     outputs = {file: file_digest(folder / file) for file in files}
     entry = {"key": "", "text": "", "outputs": outputs}

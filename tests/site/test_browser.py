@@ -530,6 +530,7 @@ def test_the_tab_key_goes_down_a_phone(browser: Browser, narrow: Callable[[int],
 
 def test_pages_fit_a_phone(browser: Browser, views: dict[str, tuple[str, str]], narrow: Callable[[int], None]) -> None:
     narrow(400)
+    pictures = 0
     for name, (page, ready) in views.items():
         browser.open(page, ready)
         wide = browser.run(
@@ -537,3 +538,7 @@ def test_pages_fit_a_phone(browser: Browser, views: dict[str, tuple[str, str]], 
             ".map((each) => each.outerHTML.slice(0, 200)).slice(0, 5)"
         )
         assert browser.run("return document.documentElement.scrollWidth") <= 400, (name, wide)
+        shown = browser.run("return [...document.querySelectorAll('picture img')].map((each) => each.currentSrc)")
+        assert all("/narrow/" in each for each in shown)
+        pictures += len(shown)
+    assert pictures

@@ -27,6 +27,7 @@ def figure(name: str, title: str = "Curve", **changed: Any) -> Figure:
         "caption": "By workers.",
         "alt": "A curve",
         "picture": files[0],
+        "narrow": "",
         "files": files,
         "table": Table.numbers("a,b\n1,2\n2,3\n"),
         "notebook": "10-large",
@@ -90,6 +91,7 @@ def test_a_saved_figure_is_its_files_where_the_notebook_has_it(tmp_path: Path) -
     assert page.links[:4] == [f"../../files/night/fig05-a%284%2B2%29.{kind}" for kind in ("png", "svg", "png", "csv")]
     assert page.alts == ["A curve", "A curve"]
     assert "iVBOR" not in html
+    assert "<source" not in html
     # what no output shows is not lost: it is at the end
     assert html.index("Before.") < html.index("fig05-a") < html.index("After.") < html.index("fig06-b")
     assert "<b>Figure 5: Curve</b> By workers." in html
@@ -143,6 +145,7 @@ def test_links_to_notebooks_lead_to_their_pages(tmp_path: Path) -> None:
         "[a](javascript:alert(1))",
         "![a](https://x.org/a.png) <img src='//x.org/a.png'> <img src='\\\\x.org/a.png'>",
         "![a](data:image/png;base64,AA)",
+        "<picture><source srcset='a.png, //x.org/a.png'><source srcset='https://x.org/a.png'></picture>",
         "<a href='java\nscript:alert(1)' onclick='alert(1)'>a</a>",
         "<svg/onload=alert(1)>",
         "<iframe src='https://x.org'></iframe><object data=x></object><form action=x><input></form>",
@@ -167,6 +170,8 @@ def test_nothing_hostile_of_a_notebook_runs_or_loads(tmp_path: Path, hostile: st
         "figure",
         "figcaption",
         "img",
+        "picture",
+        "source",
         "a",
         "b",
         "span",
@@ -222,3 +227,10 @@ def test_markdown_of_methods_keeps_its_tables_and_lists() -> None:
 def test_the_picture_of_a_page_is_the_png_where_there_is_one() -> None:
     assert picture_of(figure("fig05-a")) == "fig05-a.png"
     assert picture_of(figure("fig05-a", files=("fig05-a.svg",))) == "fig05-a.svg"
+
+
+def test_a_phone_has_the_narrow_picture_and_paper_the_wide_one() -> None:
+    drawn = (figure("fig05-a", narrow="narrow/fig05-a.png"),)
+    html = SectionBody(Chapter("10-large", "Large files", "", drawn, ()), "../../files/night").html(None)
+    source = '<source media="screen and (max-width: 640px)" srcset="../../files/night/narrow/fig05-a.png">'
+    assert f'<picture>{source}<img src="../../files/night/fig05-a.png"' in html
