@@ -39,6 +39,7 @@ TESTBEDS: dict[str, dict[str, Any]] = {
     "azure/testbed": {"hardware": "cluster", "servers": 4, "clients": 4, "disks": 0, "medium_file_scale": 20},
     "glusterfs-2.0/testbed": {"hardware": "cluster", "servers": 5, "clients": 3, "disks": 0, "scale": 20}
     | {"medium_file_scale": 20},
+    "rhgs-3.1/testbed-features": {"clients": 4, "disks": 0, "small_file_scale": 10, "heads": ("small-file",)},
     "rhgs-3.1/testbed-raid6": {"hardware": "cluster-nfs", "servers": 4, "clients": 6, "kernel_clients": 6, "disks": 0},
     "summit-2017/testbed": {"small_file_scale": 34, "heads": ("small-file",)},
     "summit-2017/testbed-four": {"hardware": "cluster-four", "servers": 4, "clients": 4, "disks": 0},
@@ -63,6 +64,7 @@ def made_up(cell: Cell, cluster: Cluster) -> dict[str, float]:
     rate, record = min(rate, cell.workers * (cell.rate_bytes_per_s or rate)), cell.record_size_bytes or 1
     of_files = {"files_per_s": rate / (5e5 + cell.file_size_bytes)}
     latencies = {f"latency_{name}_s": n * record * cell.workers / full for name, n in (("mean", 1), ("p95", 3))}
+    rate *= (0.9 if cell.event else 1.0) * (0.55 if "bitrot" in layout.features and "random" in cell.operation else 1.0)
     rates = {"throughput_bytes_per_s": rate, "operations_per_s": rate / record, **latencies}
     streams = {"streams_held": round(rate / cell.rate_bytes_per_s)} if cell.rate_bytes_per_s else {}
     return of_files if cell.tool in ("smallfile", "file-loop") else rates | streams
@@ -79,6 +81,8 @@ def samples_of(raw: Path, made: Made) -> pd.DataFrame:
         row |= {"cell_id": cell.id, "layout": layout.name, "status": "valid", "gluster_version": "10.3"}
         row |= {"options": "; ".join(f"{name}={value}" for name, value in layout.options), "scale": model.scale}
         row |= {"features": "; ".join(layout.features), "event": ""}
+        if event := cell.event:
+            row |= {"event": event.do, "event_throttle": event.throttle, "event_s": 30.0, "event_files": 5.0}
         row |= {"heads": model.heads, "operations_limited": model.operations, "elapsed_s": 30.0}
         row |= {"kind": backing.kind if backing else layout.backing, "servers": len(pool.servers)}
         row |= {"server_model": (backing and backing.server_model) or "", "clients": cell.clients or len(pool.clients)}
@@ -216,8 +220,16 @@ def test_summit_2017_has_each_figure_of_some_campaign_of_its_runbook(tmp_path: P
 
 def test_rhgs_31_has_each_figure_of_some_campaign_of_its_runbook(tmp_path: Path) -> None:
     notebooks, found = "95-rhgs-small-files 96-rhgs-large-files", dict[str, Path]()
-    for campaign in ("testbed-raid6", "campaign"):
+    for campaign in ("testbed-raid6", "testbed-features", "campaign"):
         found |= run(tmp_path, notebooks, f"rhgs-3.1/{campaign}")
+    # with a feature and without, and beside a rebalance and without, at one and the same work
+    cost = pd.read_csv(found["rhgs31-r16-bitrot-ratios"]).set_index("panel")["ratio"]
+    assert cost.to_dict() == pytest.approx({"random-read": 1 / 0.55, "write": 1.0, "read": 1.0})
+    assert set(pd.read_csv(found["rhgs31-r19-quota-ratios"])["name"]) == {"plain / quota"}
+    (slower,) = pd.read_csv(found["rhgs31-r18-rebalance-ratios"]).to_dict("records")
+    assert (slower["name"], slower["ratio"]) == ("plain / rebalance, normal", pytest.approx(1 / 0.9))
+    assert pd.read_csv(found["rhgs31-r17-rebalance-time"])[["series", "mean"]].to_numpy().tolist() == [["normal, fio", 30]]
+    assert set(pd.read_csv(found["rhgs31-r2-large-files"])["layout"]) == {"replicate-2x2"}
     # fio by SMB is in the plan of campaign-raid6 alone
     check(found, "rhgs-3.1", but={"rhgs31-r20-smb-random"})
     sequential = pd.read_csv(found["rhgs31-r6-ec-replica-sequential"]).query("type == 'replicate'")

@@ -86,7 +86,7 @@ QUANTITIES: Mapping[Quantity, Measure] = {
     "event": Measure("event_s", "s", {"s": 1.0}, rate=False),
     "elapsed": Measure("elapsed_s", "s", {"s": 1.0, "min": 60.0}, rate=False),
 }
-"""What cells are held against. Rates are times the scale, and times are what they are: of a call, an event, and of all."""
+"""What cells are held against. Rates are times the scale, and times are what they are: of calls, events and all."""
 
 UNITS: Mapping[str, Quantity] = {unit: name for name, measure in QUANTITIES.items() for unit in measure.units}
 

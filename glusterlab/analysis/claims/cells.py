@@ -211,7 +211,7 @@ class Campaign:
         for cells, rows in zip(selectors, matched, strict=True):
             if rows.empty:
                 raise _NotThereError(*self._why_missing(cells, unit))
-        for column in ("scale", "heads", "campaign"):
+        for column in ("tool", "scale", "heads", "campaign"):
             matched = [rows for pair in _pairs(matched) for rows in aligned(pair, column)]
         notes = []
         # what is of one size and tool was measured with the same worker counts
@@ -266,6 +266,8 @@ def _words(cells: Cells) -> str:
     parts = [*(cells.layout or ()), *(cells.tool or ()), *(cells.operation or ())]
     parts += [format_size(size) for size in cells.size or ()]
     parts += [access for access in cells.access or () if access != "native"]
+    parts += [f"with {names}" for names in cells.features or () if names]
+    parts += [f"during {event}" for event in cells.event or () if event] + [*(cells.event_throttle or ())]
     parts += [worker_count(count) for count in cells.workers or ()]
     return " ".join(parts)
 

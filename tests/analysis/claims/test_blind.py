@@ -113,6 +113,28 @@ def test_what_a_controllers_cache_holds_is_not_what_its_disks_do() -> None:
     assert verdict(stated("x", 1.5, create), few.assign(files_per_worker=80_000)).verdict == "reproduced"
 
 
+@pytest.mark.parametrize(
+    ("operation", "heads", "lacks"),
+    [
+        ("read", False, ""),
+        ("read", True, "files are shrunk and seeks are not"),
+        ("random-read", True, ""),
+        ("random-read", False, "disks without heads do not seek"),
+        ("random-write", True, "fits into the cache of the RAID controller"),
+    ],
+)
+def test_what_a_model_lacks_to_tell_of_features(operation: str, heads: bool, lacks: str) -> None:
+    parts = [
+        build_samples({("replicate", operation, 48): [20e6, 20.1e6, 19.9e6]}, cell_id=name, features=name, heads=heads)
+        for name in ("", "quota")
+    ]
+    cells = {"layout": "copies", "operation": operation, "size": "4 GiB"}
+    published = {"relation": "same", "words": "so"}
+    made = stated("x", 1.0, cells, kind="equality", published=published, of={}, to={"features": "quota"})
+    found = verdict(made, pd.concat(parts, ignore_index=True))
+    assert (found.verdict, lacks in found.reason) == ("model cannot tell" if lacks else "reproduced", True), found.why
+
+
 def test_a_claim_that_crosses_two_models_is_not_told() -> None:
     parts = [
         results(1.5, n=6, scatter=0.02, seed=seed, tool="smallfile", nominal=size, operation="read", heads=True).assign(

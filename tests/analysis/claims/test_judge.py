@@ -1,5 +1,6 @@
 """Claims on synthetic campaigns of known answer: which cells are compared, and what several comparisons come to."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -462,6 +463,31 @@ def test_cells_are_chosen_by_what_the_samples_table_has(cells: dict[str, Any], t
         samples = samples.assign(hot="3x2", hot_kind="nvme")
     wanted = {"tool": "iozone", "operation": "write", "size": "4 GiB"} | cells
     assert (verdict(more(cells=wanted), samples).verdict == "reproduced") == there
+
+
+def test_features_and_events_are_compared_by_one_tool() -> None:
+    columns = ("tool", "event_throttle", "features", "event_s")
+    cells = {
+        ("iozone", "", "", math.nan): 40e6,
+        ("iozone", "", "quota", math.nan): 38e6,
+        ("fio", "", "", math.nan): 22e6,
+        ("fio", "normal", "", 30.0): 20e6,
+        ("fio", "lazy", "", 60.0): 21e6,
+    }
+    parts = [build_samples({("replicate", "read", 16): near(rate)}, cell_id=f"{cell}") for cell, rate in cells.items()]
+    parts = [part.assign(**dict(zip(columns, cell, strict=True))) for part, cell in zip(parts, cells, strict=True)]
+    samples = pd.concat(parts, ignore_index=True)
+    samples["event"] = samples["event_throttle"].map(lambda mode: "rebalance" if mode else "")
+    normal, lazy = ({"event": "rebalance", "event_throttle": mode} for mode in ("normal", "lazy"))
+
+    def ratio(of: dict[str, str], to: dict[str, str], **changed: str) -> Judgement:
+        reads = {"operation": "read", "size": "4 GiB", "layout": "copies"}
+        return verdict(more(cells=reads, of=of, to=to, **changed), samples)
+
+    assert ratio({"event": ""}, normal).measured.centre == pytest.approx(1.1)
+    assert ratio(lazy, normal, quantity="event").measured.centre == pytest.approx(2.0)
+    assert ratio({}, {"features": "quota"}).measured.centre == pytest.approx(40 / 38)
+    assert ratio({}, {"features": "bitrot"}).why.endswith("copies read 4 GiB with bitrot")
 
 
 @pytest.mark.parametrize(
