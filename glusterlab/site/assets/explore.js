@@ -102,6 +102,12 @@
 
   const spans = (values) => values.length > 1 && Math.min(...values) > 0 && Math.max(...values) / Math.min(...values) > 20;
 
+  function shapeOf(looks, n) {  // the figures' shape; another where a layout is there twice, as at two scales
+    const own = chart.SHAPES[looks[n]?.marker], all = [...new Set([own, "circle", "square", "diamond", "triangle-up"])].filter(Boolean);
+    const before = own ? looks.slice(0, n).filter((look) => look?.marker === looks[n].marker && look.colour === looks[n].colour).length : n;
+    return all[before % all.length];
+  }
+
   function spec(found, quantity) {
     const ranking = !DIMENSIONS[chosen.x].number, slim = place.clientWidth < 600;
     const value = { field: "value", type: "quantitative", title: `${quantity.label}, ${unit(quantity)}`, scale: { zero: true, nice: true } };
@@ -113,7 +119,7 @@
     const looks = names.map((name) => (chosen.colour === "series" ? site.looks[name] : null));
     const title = DIMENSIONS[chosen.colour].number && !DIMENSIONS[chosen.colour].text ? DIMENSIONS[chosen.colour].label : null;  // numbers alone say nothing
     const colour = { field: "colour", type: "nominal", title, legend: { symbolOpacity: 1, symbolStrokeWidth: 0 }, scale: { domain: names, range: names.map((_, n) => chart.tone(looks[n]?.colour || COLOURS[n % COLOURS.length])) } };
-    const shape = { field: "colour", type: "nominal", title, scale: { domain: names, range: names.map((_, n) => chart.SHAPES[looks[n]?.marker] || ["circle", "square", "diamond", "triangle-up"][n % 4]) } };
+    const shape = { field: "colour", type: "nominal", title, scale: { domain: names, range: names.map((_, n) => shapeOf(looks, n)) } };
     const lines = slim ? Math.max(...found.map((record) => text(chosen.x, record.cell[chosen.x]).split(", ").length)) : 1;
     const at = ranking
       ? { field: "x", type: "nominal", title: null, sort: [...new Set(ordered.map((record) => text(chosen.x, record.cell[chosen.x])))], axis: { tickBand: "extent", grid: lanes.length > 1, ...(slim ? { labelLimit: 118, labelOffset: -6.5 * (lines - 1), labelExpr: "split(datum.label, ', ')" } : { labelLimit: 200 }) } }
