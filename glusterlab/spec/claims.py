@@ -157,7 +157,8 @@ class Published(SpecModel):
 class TelemetryRule(SpecModel):
     """How telemetry answers a claim, by the curves of the study that its ``study.yaml`` names.
 
-    ``full``, ``free``: one of the subsystems (left out: any) is full where the curve ends, or none of them anywhere;
+    ``full``, ``free``: one of the subsystems (left out: any) is full where the curve ends, or none of them anywhere
+    (a curve that ends below ``workers`` does not say that it is not);
     ``cpu-level``: CPUs are busy to ``value``; ``cpu-even``: whatever the workers; ``busier``: than in curves ``than``.
     """
 
@@ -167,6 +168,7 @@ class TelemetryRule(SpecModel):
     direction: Literal["write", "read", ""] = ""
     subsystems: Axis[Annotated[str, Field(min_length=1, max_length=30)]] = ()
     value: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
+    workers: Annotated[int, Field(strict=True, ge=1)] | None = None
 
     @model_validator(mode="after")
     def _has_its_own(self) -> Self:

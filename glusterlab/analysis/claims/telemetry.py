@@ -112,6 +112,8 @@ def _is_full(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
     if not _settled(last).all():
         return _answer(words, n)
     fills = bool(_fills(last, rule.subsystems or FAMILIES).all())
+    if not fills and row["workers"] < (least := rule.workers or 0):
+        return _answer(words, n, reason=f"what is said is of {worker_count(least)}")
     in_part = fills and state != "binds"
     return _answer(words, n, None if in_part else fills, _IN_PART)
 

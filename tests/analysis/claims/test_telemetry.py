@@ -198,6 +198,17 @@ def test_a_family_without_a_limit_is_not_judged(claims: Claims) -> None:
     assert row["measured"].startswith("no limit of memory is known; processes that wait for I/O, per server: 0.2 in")
 
 
+def test_fewer_workers_than_are_spoken_of_do_not_contradict(claims: Claims) -> None:
+    full = {cell("large-replicate", "read", 12): "disks"}
+    found = evidence(full)
+    short = Evidence(found.studies, found.binding[found.binding["workers"] < 96], found.subsystems, testbed=False)
+    verdicts = telemetry_verdicts(claims, short)
+    assert verdicts["saturation-replicate-disks"].verdict == "reproduced"
+    small = verdicts["saturation-small-disks"]
+    assert (small.verdict, small.reason) == ("not measured", "what is said is of 96 workers")
+    assert telemetry_verdicts(claims, found)["saturation-small-disks"].verdict == "contradicted"
+
+
 @pytest.mark.parametrize("whole", ["partly", "at times"])
 def test_what_is_full_in_part_is_neither_full_nor_free(claims: Claims, whole: str) -> None:
     full = {cell("large-disperse", "read", 96): "disks", cell("small-replicate", "create", 12): "network"}
