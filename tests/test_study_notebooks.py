@@ -228,7 +228,7 @@ def test_rhgs_31_has_each_figure_of_some_campaign_of_its_runbook(tmp_path: Path)
     assert set(pd.read_csv(found["rhgs31-r19-quota-ratios"])["name"]) == {"plain / quota"}
     (slower,) = pd.read_csv(found["rhgs31-r18-rebalance-ratios"]).to_dict("records")
     assert (slower["name"], slower["ratio"]) == ("plain / rebalance, normal", pytest.approx(1 / 0.9))
-    assert pd.read_csv(found["rhgs31-r17-rebalance-time"])[["series", "mean"]].to_numpy().tolist() == [["normal, fio", 30]]
+    assert pd.read_csv(found["rhgs31-r17-rebalance-time"])[["series", "mean"]].values.tolist() == [["normal, fio", 30]]
     assert set(pd.read_csv(found["rhgs31-r2-large-files"])["layout"]) == {"replicate-2x2"}
     # fio by SMB is in the plan of campaign-raid6 alone
     check(found, "rhgs-3.1", but={"rhgs31-r20-smb-random"})
