@@ -36,6 +36,7 @@ class Limit(SpecModel):
     shrunk: Flag | None = None
     operation: Axis[str] = ()
     kind: Axis[str] = ()
+    features: Axis[str] = ()
     quantity: Axis[str] = ()
     subsystems: Axis[str] = ()
     smaller_than: Size | None = None
@@ -52,7 +53,12 @@ class Limit(SpecModel):
             (self.operations_limited, bool(cell["operations_limited"])),
             (self.shrunk, cell["file_size_bytes"] < size),
         )
-        among = ((self.operation, cell["operation"]), (self.kind, cell["kind"]), (self.quantity, quantity))
+        among = (
+            (self.operation, cell["operation"]),
+            (self.kind, cell["kind"]),
+            (self.features, cell.get("features", "")),
+            (self.quantity, quantity),
+        )
         below = ((self.smaller_than, size), (self.stored_per_disk_below, _stored_per_disk(cell)))
         return (
             all(wanted is None or wanted == found for wanted, found in equal)

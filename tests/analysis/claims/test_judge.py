@@ -470,6 +470,7 @@ def test_features_and_events_are_compared_by_one_tool() -> None:
     cells = {
         ("iozone", "", "", math.nan): 40e6,
         ("iozone", "", "quota", math.nan): 38e6,
+        ("iozone", "", "bitrot", math.nan): 30e6,
         ("fio", "", "", math.nan): 22e6,
         ("fio", "normal", "", 30.0): 20e6,
         ("fio", "lazy", "", 60.0): 21e6,
@@ -487,7 +488,11 @@ def test_features_and_events_are_compared_by_one_tool() -> None:
     assert ratio({"event": ""}, normal).measured.centre == pytest.approx(1.1)
     assert ratio(lazy, normal, quantity="event").measured.centre == pytest.approx(2.0)
     assert ratio({}, {"features": "quota"}).measured.centre == pytest.approx(40 / 38)
-    assert ratio({}, {"features": "bitrot"}).why.endswith("copies read 4 GiB with bitrot")
+    assert ratio({}, {"features": "bitrot; quota"}).why.endswith("copies read 4 GiB with bitrot; quota")
+    # what signs is not slowed on a scale model
+    samples["scale"] = 200.0
+    assert ratio({}, {"features": "quota"}).verdict != "model cannot tell"
+    assert ratio({}, {"features": "bitrot"}).verdict == "model cannot tell"
 
 
 @pytest.mark.parametrize(
