@@ -285,12 +285,9 @@ def signed_rank_p(differences: NDArray[np.float64]) -> float:
     from scipy import stats
 
     sizes = np.abs(differences)
-    if not sizes.any():
-        return 1.0
     tied = len(np.unique(sizes)) < sizes.size or not sizes.all()
-    if tied and sizes.size <= _PERMUTED_SIGNS:
-        moved = sizes > 0
-        return _exact_p(stats.rankdata(sizes)[moved], differences[moved] > 0, as_many=False)
+    if not sizes.any() or (tied and sizes.size <= _PERMUTED_SIGNS):
+        return _exact_p(stats.rankdata(sizes) * (sizes > 0), differences > 0, as_many=False)
     return float(stats.wilcoxon(differences, zero_method="pratt", method="auto").pvalue)
 
 
@@ -300,7 +297,7 @@ def _exact_p(ranks: NDArray[np.float64], chosen: NDArray[np.bool_], *, as_many: 
     ways = np.zeros((twice.size + 1, twice.sum() + 1))  # of each count and sum
     ways[0, 0] = 1
     for rank in twice:
-        ways[1:, rank:] += ways[:-1, :-rank].copy()
+        ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank].copy()
     null, found = ways[chosen.sum()] if as_many else ways.sum(axis=0), twice[chosen].sum()
     return min(1.0, 2 * float(min(null[: found + 1].sum(), null[found:].sum()) / null.sum()))
 
