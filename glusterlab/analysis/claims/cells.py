@@ -192,8 +192,9 @@ class Campaign:
         by_level = {level: contrast_interval(above, below, level) for level in set(levels)}
         label = " / ".join(side.label for side in sides)
         limit = model_limit([side.cell for side in sides], self._quantity(claim, [cells for _, cells in terms]))
+        estimate, corrected, selected, strict = (by_level[level] for level in levels)
         unequal = "" if limit else _unequal(sides, [cells for _, cells in terms])
-        found = Comparison(case, label, sides, *(by_level[level] for level in levels), limit=limit, notes=notes)
+        found = Comparison(case, label, sides, estimate, corrected, selected, strict, limit=limit, notes=notes)
         words = "the sides did unequal work"
         return replace(found, missing=f"{words}: {unequal}", lacks=words) if unequal else found
 
