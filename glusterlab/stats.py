@@ -49,7 +49,7 @@ Correction = Literal["holm", "fdr"]  # bounds the chance of any false finding, o
 
 Test = Literal["rank-sum", "signed-rank"]  # of two groups that were measured apart, or of the ratios within rounds
 
-_PERMUTATIONS, _PERMUTED_SUM, _PERMUTED_SIGNS = 200_000, 20, 16  # all choices of tied values, of samples up to these
+_PERMUTED_SUM, _PERMUTED_SIGNS = 20, 16  # all choices of tied values, of samples up to these
 
 _MOST_REPEATS = 200  # repeats beyond which nobody would measure
 
@@ -276,8 +276,7 @@ def rank_sum_p(reference: NDArray[np.float64], other: NDArray[np.float64]) -> fl
     tied = len(np.unique(pooled)) < pooled.size
     if tied and pooled.size <= _PERMUTED_SUM and min(reference.size, other.size) > 1:
         # the exact null knows no ties; all choices of the pooled values do
-        every = stats.PermutationMethod(n_resamples=_PERMUTATIONS)
-        return float(stats.mannwhitneyu(reference, other, method=every).pvalue)
+        return _exact_p(stats.rankdata(pooled), np.arange(pooled.size) < reference.size, as_many=True)
     return float(stats.mannwhitneyu(reference, other, method="asymptotic" if tied else "exact").pvalue)
 
 
@@ -286,13 +285,21 @@ def signed_rank_p(differences: NDArray[np.float64]) -> float:
     from scipy import stats
 
     sizes = np.abs(differences)
-    if not sizes.any():
-        return 1.0
     tied = len(np.unique(sizes)) < sizes.size or not sizes.all()
-    if tied and sizes.size <= _PERMUTED_SIGNS:
-        every = stats.PermutationMethod(n_resamples=_PERMUTATIONS)
-        return float(stats.wilcoxon(differences, zero_method="pratt", method=every).pvalue)
+    if not sizes.any() or (tied and sizes.size <= _PERMUTED_SIGNS):
+        return _exact_p(stats.rankdata(sizes) * (sizes > 0), differences > 0, as_many=False)
     return float(stats.wilcoxon(differences, zero_method="pratt", method="auto").pvalue)
+
+
+def _exact_p(ranks: NDArray[np.float64], chosen: NDArray[np.bool_], *, as_many: bool) -> float:
+    """Two-sided p of the sum of the chosen ranks, among all choices, or those of as many."""
+    twice = np.rint(2 * ranks).astype(np.int64)  # whole numbers, of ties too
+    ways = np.zeros((twice.size + 1, twice.sum() + 1))  # of each count and sum
+    ways[0, 0] = 1
+    for rank in twice:
+        ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank].copy()
+    null, found = ways[chosen.sum()] if as_many else ways.sum(axis=0), twice[chosen].sum()
+    return min(1.0, 2 * float(min(null[: found + 1].sum(), null[found:].sum()) / null.sum()))
 
 
 def least_p(test: Test, n: int, m: int | None = None) -> float:

@@ -16,6 +16,7 @@ from glusterlab.hosts.transport import Outcome
 from glusterlab.run import runner
 from glusterlab.secrets import REDACTED, find, redact, redact_all, redact_words
 from glusterlab.spec import Campaign, Cluster
+from glusterlab.store import evidence
 from glusterlab.store.files import local
 from tests.packed import make_plain
 from tests.pools import campaign_data, pool_data
@@ -31,7 +32,11 @@ FILES = sorted(path for path in [*FOUND, *PROJECT.glob("figures/*/*.*")] if path
 
 def secrets(path: Path) -> list[str]:
     data = path.read_bytes()
-    if path.suffix == ".xz":
+    if path.name == evidence.ARCHIVE:
+        # telemetry is packed once more, and in packed bytes no form is found
+        members = (b"".join(content) for name, content in evidence.members(path) if not name.endswith(".xz"))
+        data = b"\n".join(members)
+    elif path.suffix == ".xz":
         data = lzma.decompress(data)
     return [secret.kind for secret in find(data.decode("utf-8", "replace"))]
 

@@ -234,10 +234,7 @@ def release(pool: Pool, owner: Owner) -> None:
 
 def leave(pool: Pool, cluster: Cluster, owner: Owner, *, within_s: float) -> Mapping[str, HostError]:
     """End everything of the suite on its own hosts and give them back; returns those that are not known to be clear."""
-    lines = [
-        f"{owned(pool)} || exit 0",
-        script.call("gl_leave", LOCK_DIR, owner.text, *cluster.work_places),
-    ]
+    lines = [f"{owned(pool)} || exit 0", script.call("gl_leave", LOCK_DIR, owner.text, *cluster.work_places)]
     return pool.run_everywhere(_command(lines, deadline_s=within_s), within_s=within_s).failed
 
 

@@ -256,11 +256,7 @@ def _known_hosts_files(connection: Any) -> list[tuple[Path, bool]]:
 
 def _open(connection: Any, host: Host) -> None:
     """Open a connection; turn what can go wrong into one sentence each."""
-    from paramiko.ssh_exception import (
-        AuthenticationException,
-        NoValidConnectionsError,
-        SSHException,
-    )
+    from paramiko.ssh_exception import AuthenticationException, NoValidConnectionsError, SSHException
 
     from glusterlab.hosts.known_hosts import HostKeyError
 

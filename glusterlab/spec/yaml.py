@@ -3,6 +3,7 @@
 import io
 import types
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -76,9 +77,8 @@ def load_yaml(path: str | Path) -> tuple[Any, dict[Place, int]]:
     """
     path = Path(path)
     text = _read(path)
-    yaml = YAML(typ="safe", pure=True)
     try:
-        node = yaml.compose(io.StringIO(text))
+        node, yaml = _composed(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + 1
@@ -98,6 +98,12 @@ def load_yaml(path: str | Path) -> tuple[Any, dict[Place, int]]:
         raise SpecError("expected a specification, found an empty file", file=path)
     reader = _NodeReader(path, yaml)
     return reader.value(node, ()), reader.lines
+
+
+@lru_cache(maxsize=16)  # nearly all of the time goes here, and one file is read by many: nobody changes its nodes
+def _composed(text: str) -> tuple[Node | None, YAML]:
+    yaml = YAML(typ="safe", pure=True)
+    return yaml.compose(io.StringIO(text)), yaml
 
 
 def _read(path: Path) -> str:

@@ -4,7 +4,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import dropwhile, islice
 from pathlib import Path
 
 import numpy as np
@@ -56,9 +56,8 @@ def _kind(head: bytes) -> Kind | None:
     if ": " in text and _PREFIXED.search(text) is not None:
         return "hosts"
     for found in islice(_TIMED.finditer(text), _LINES):
-        words = found[0].split()
-        while words and not (clock.is_time(words[0]) or clock.half_day(words[0]) is not None):
-            words.pop(0)
+        # not by pop(0): a line may have a quarter of a million words
+        words = [*dropwhile(lambda word: not clock.is_time(word) and clock.half_day(word) is None, found[0].split())]
         size = clock.time_words(words)
         if size and (header := header_of(tuple(words[size:]))) is not None and header.activity != "other":
             return "sar"

@@ -223,10 +223,7 @@ def test_damaged_and_unwritable_files_are_sentences(pair: tuple[str, str]) -> No
     assert (result.exit_code, "nowhere" in result.stderr) == (3, True)
     Path("raw/newer/campaign.yaml").write_text("schema_version: 1\nname: [\n")
     result = call(*pair)
-    assert (result.exit_code, "MANIFEST.sha256 has it: campaign.yaml was" in result.stderr) == (
-        1,
-        True,
-    )
+    assert (result.exit_code, "MANIFEST.sha256 has it: campaign.yaml was" in result.stderr) == (1, True)
     relist(Path("raw/newer"), "campaign.yaml")
     result = call(*pair)
     assert (result.exit_code, "raw/newer/campaign.yaml" in result.stderr) == (2, True)

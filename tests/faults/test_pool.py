@@ -176,12 +176,7 @@ def test_disk_full_on_the_volume(inject: Injector, room: Room, turn: int) -> Non
 
 def test_wrong_clock(inject: Injector, room: Room, chance: random.Random, turn: int) -> None:
     host, seconds = chance.choice(room.hosts), chance.choice([-30, -5, 5, 30])
-    inject(
-        "wrong clock",
-        {"clock-skew"},
-        lambda: room.set_clock(host, seconds),
-        end=lambda: room.set_clock(host, 0),
-    )
+    inject("wrong clock", {"clock-skew"}, lambda: room.set_clock(host, seconds), end=lambda: room.set_clock(host, 0))
 
 
 def test_second_runner_and_second_campaign_are_refused(night: Night, room: Room, project: Path) -> None:

@@ -120,12 +120,7 @@ def test_old_releases_are_read(release: str) -> None:
 
 @pytest.mark.parametrize(
     ("release", "options", "said"),
-    [
-        ("3.7.9", {}, "on"),
-        ("10.3", {}, None),
-        ("3.7.9", {"nfs.disable": "off"}, "off"),
-        ("master", {}, None),
-    ],
+    [("3.7.9", {}, "on"), ("10.3", {}, None), ("3.7.9", {"nfs.disable": "off"}, "off"), ("master", {}, None)],
 )
 def test_gnfs_is_off_unless_asked_for(
     cluster: Cluster, fake: FakeTransport, release: str, options: dict[str, str], said: str | None

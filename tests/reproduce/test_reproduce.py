@@ -660,9 +660,7 @@ class TestKernel:
         (failure,) = project.run(notebooks=["10"]).failed
         assert (failure.cell, failure.tag) == (3, "draw")
         assert "DeadKernelError" in failure.error
-        assert sorted(path.name for path in project.figures.rglob("*") if path.is_file()) == [
-            ".reproduce.json",
-        ]
+        assert sorted(path.name for path in project.figures.rglob("*") if path.is_file()) == [".reproduce.json"]
 
     def test_cell_that_takes_too_long(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         # it is that of the other cells, too, which a busy machine may keep waiting

@@ -297,10 +297,7 @@ def test_the_deadline_and_the_exit_code(folder: Path, code: int | None, reason: 
 
 @pytest.mark.parametrize(
     ("name", "status", "reason"),
-    [
-        ("killed-child.txt", "invalid", "tool-incomplete"),
-        ("cluster-no-input.txt", "failed", "tool-failed"),
-    ],
+    [("killed-child.txt", "invalid", "tool-incomplete"), ("cluster-no-input.txt", "failed", "tool-failed")],
 )
 def test_output_that_is_no_result_in_spite_of_exit_code_0(folder: Path, name: str, status: str, reason: str) -> None:
     shutil.copy(DATA / "iozone" / name, folder / "workload" / "stdout.txt")

@@ -122,9 +122,12 @@ class Campaign:
         self._layouts, self._servers = layouts, {*servers, *(each.server_model for each in layouts.values())} - {None}
         self._columns = {name: of.column for name, of in QUANTITIES.items()} | {**(columns or {})}
         self._found: dict[tuple[Quantity, Per], pd.DataFrame] = {}
+        self._matched: dict[tuple[int, Cells], pd.DataFrame] = {}
 
     def _matching(self, rows: pd.DataFrame, cells: Cells) -> pd.DataFrame:
         """The rows of one value of each selector; those that a claim does not say have a plain value."""
+        if (key := (id(rows), cells)) in self._matched:  # many claims ask for the same of a table that stays
+            return self._matched[key]
         mask = np.ones(len(rows), dtype=bool)
         for name, column in _COLUMNS.items():
             if values := getattr(cells, name) or _UNLESS_SAID.get(name):
@@ -138,7 +141,7 @@ class Campaign:
                     mask &= rows[name].to_numpy() == value
             if layout.server_model is not None:
                 mask &= ~rows["server_model"].isin(self._servers - {layout.server_model}).to_numpy()
-        return rows[mask]
+        return self._matched.setdefault(key, rows[mask])
 
     def _points(self, quantity: Quantity, per: Per) -> pd.DataFrame:
         """The cells with their values, rates per disk, per server or of the volume and times the scale (`factor`)."""

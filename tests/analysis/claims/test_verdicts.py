@@ -225,8 +225,8 @@ def simulate(
             under = [] if made.kind == "value" else [below]
             m = max(contenders, others)
             divisors = (1, len(truths), m, len(truths) * m)
-            one, k, selected, both = (contrast_interval([above], under, 1 - (1 - LEVEL) / by) for by in divisors)
-            found.append(Comparison(case, "", (), one, k, selected, both))
+            by_divisor = {by: contrast_interval([above], under, 1 - (1 - LEVEL) / by) for by in set(divisors)}
+            found.append(Comparison(case, "", (), *(by_divisor[by] for by in divisors)))
         shares[combine(made, found)[0]] += 1 / campaigns
     return shares
 
