@@ -102,14 +102,14 @@ def across_views(judged: Sequence[Judgement], others: Sequence[Judgement], views
     """What `judge` says by one view of rates; where another one gives another verdict, it depends on counting."""
     found = []
     for one, other in zip(judged, others, strict=True):
-        open_ = {"not measured", "model cannot tell"}
         if other.decisive is not None and not math.isnan(other.measured.centre):
             one = replace(one, other=other)
-        # samples in two groups have no ratio
-        unknown = math.isnan(one.measured.centre + other.measured.centre)
-        if one.verdict != other.verdict and not unknown and not {one.verdict, other.verdict} & open_:
-            both = zip(views, (one, other), strict=True)
-            why = "; ".join(f"{view}: {each.verdict} ({each.measured.centre:.3g})" for view, each in both)
+        # what decides has to be told by both views; samples in two groups have no ratio
+        decides = [of.comparisons[n] for of in (one, other) for n in [one.decisive] if n is not None]
+        known = not any(of.missing or of.limit or math.isnan(of.estimate.centre) for of in decides)
+        if one.verdict != other.verdict and decides and known:
+            both = zip(views, (one, other), decides, strict=True)
+            why = "; ".join(f"{view}: {each.verdict} ({of.estimate.centre:.3g})" for view, each, of in both)
             one = replace(one, verdict="depends on counting", why=why, repeats=None)
         found.append(one)
     return found

@@ -20,7 +20,10 @@ def _ratio(judgement: Judgement, end: str) -> float:
 
 
 def _whole(judgement: Judgement, end: str) -> float:
-    return math.nan if judgement.other is None else _ratio(judgement.other, end)
+    """The same of rates over the whole time, of the comparison that `ratio` is of."""
+    if judgement.other is None or judgement.decisive is None:
+        return math.nan
+    return float(getattr(judgement.other.comparisons[judgement.decisive].estimate, end))
 
 
 def _band(judgement: Judgement) -> Band:

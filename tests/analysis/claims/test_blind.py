@@ -164,6 +164,24 @@ def test_another_view_of_the_rates_may_turn_a_verdict(whole: float, expected: st
     assert across_views(judge(made, samples), nothing, ("a", "b"))[0].verdict == "reproduced"
 
 
+def test_the_ratio_that_decides_has_to_be_told_by_both_views() -> None:
+    both = SMALL | {"operation": ["create", "read"]}
+    published = {"relation": "far more", "words": "so"}
+    made = claims(stated("x", 1.5, both, kind="ordering", quantifier="largest", published=published))
+    small: dict[str, Any] = {"tool": "smallfile", "nominal": 32 << 10, "heads": True, "operations_limited": False}
+    parts = [results(2.0, n=6, scatter=0.02, seed=7, operation=name, **small) for name in ("create", "read")]
+    samples = pd.concat(parts, ignore_index=True)
+    reads = (samples["type"] == "disperse") & (samples["operation"] == "read")
+    samples["whole"] = samples["files_per_s"] * np.where(reads, 0.7, 1.0)
+    # what is created fits into the cache of the controllers, so that reads decide it, by one view
+    one, other = judge(made, samples), judge(made, samples, columns={"files": "whole"})
+    assert (one[0].verdict, other[0].verdict) == ("reproduced", "model cannot tell")
+    (found,) = across_views(one, other, ("the tool", "the whole time"))
+    assert found.verdict == "depends on counting"
+    row = scorecard(made, [found]).iloc[0]
+    assert (row["ratio"], row["ratio_whole"]) == pytest.approx((2.0, 1.4), rel=0.1)
+
+
 def test_one_measured_ratio_is_one_finding_however_many_claims_it_decides() -> None:
     turned = {"of": {"layout": "copies"}, "to": {"layout": "fragments"}}
     same = [stated(f"x{n}", value, LARGE) for n, value in enumerate((1.45, 1.5, 1.55))]
