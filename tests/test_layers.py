@@ -39,7 +39,7 @@ LAYERS = (
 
 RANK = {name: place for place, names in enumerate(LAYERS) for name in names}
 
-LIBRARY_LINES, TEST_LINES, FLAT_FILES = 48_630, 38_080, 12
+LIBRARY_LINES, TEST_LINES, FLAT_FILES = 48_630, 38_090, 12
 """Only ever lowered, but for tests of what studies need and for the report, which may have 2,500 lines of its own; the
 design allows 48,000 with all studies, and the report besides."""
 
