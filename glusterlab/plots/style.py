@@ -240,7 +240,8 @@ class Frame:
         for axes in self.figure.axes:
             axes.set_in_layout(True)  # a place that was set took it out
             for words in axes.texts:
-                if words.get_ha() == "right" and len(words.get_text()) > _ROW_WORDS:  # numbers of a row, beside its bar
+                long = len(words.get_text()) > _ROW_WORDS
+                if long and words.get_horizontalalignment() == "right":  # numbers of a row, beside its bar
                     words.set_text(",\n".join(words.get_text().rsplit(", ", 1)))
         if columns > 1:
             places = GridSpec(rows * columns, 1, figure=self.figure)
