@@ -43,7 +43,7 @@ TESTBEDS: dict[str, dict[str, Any]] = {
     "rhgs-3.1/testbed-raid6": {"hardware": "cluster-nfs", "servers": 4, "clients": 6, "kernel_clients": 6, "disks": 0},
     "summit-2017/testbed": {"small_file_scale": 34, "heads": ("small-file",)},
     "summit-2017/testbed-four": {"hardware": "cluster-four", "servers": 4, "clients": 4, "disks": 0},
-    "testbed/streams": {},
+    "testbed/streams": {"scale": 1200},
     "testbed/tiering": {"disks": 0, "nvme": 1},
     "testbed/nfs": {"kernel_clients": 12, "small_file_scale": 34, "medium_file_scale": 120}
     | {"heads": ("small-file", "medium-file")},
