@@ -200,6 +200,9 @@ def test_cells_at_one_place_stand_beside_each_other_with_their_intervals(browser
     assert len(points) == len(set(points.values())) == 2 * len(CELLS)
     assert {at: round(x, 1) for kind, at, x in marks if kind == "rule"}.items() <= points.items()
     assert any(kind == "rule" for kind, *_ in marks)
+    assert "one colour differ by campaign as well" in browser.find("#note")[0].text
+    browser.open("explore.html#campaign=first-light", DRAWN)
+    assert "one colour" not in browser.find("#note")[0].text
 
 
 def test_panels_share_an_axis_unless_asked_otherwise(browser: Browser) -> None:

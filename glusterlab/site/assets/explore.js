@@ -102,6 +102,12 @@
 
   const spans = (values) => values.length > 1 && Math.min(...values) > 0 && Math.max(...values) / Math.min(...values) > 20;
 
+  function mixes(found, key) {  // whether marks at one place of one panel, in one colour, have several of these
+    const seen = new Map(), at = (cell) => [chosen.x, chosen.facet, chosen.colour].map((each) => cell[each]).join("|");
+    for (const { cell } of found) if (!seen.has(at(cell))) seen.set(at(cell), cell[key]);
+    return found.some(({ cell }) => seen.get(at(cell)) !== cell[key]);
+  }
+
   function shapeOf(looks, n) {  // the figures' shape; another where a layout is there twice, as at two scales
     const own = chart.SHAPES[looks[n]?.marker], all = [...new Set([own, "circle", "square", "diamond", "triangle-up"])].filter(Boolean);
     const before = own ? looks.slice(0, n).filter((look) => look?.marker === looks[n].marker && look.colour === looks[n].colour).length : n;
@@ -232,8 +238,9 @@
     const found = records(all, quantity);
     document.getElementById("what").textContent = `${quantity.label} by ${DIMENSIONS[chosen.x].label.toLowerCase()}, ${unit(quantity)}: ${limits().join("; ")}`;
     const left = all.filter((cell) => estimate(cell, chosen.q)).length - found.length;
+    const mixed = keys.filter((key) => ![chosen.x, chosen.facet, chosen.colour, "binds"].includes(key) && mixes(found, key)).map((key) => DIMENSIONS[key].label.toLowerCase());
     document.getElementById("note").textContent = `${chosen.facet && chosen.own ? "Each panel has its own axis. " : ""}${found.length} cells${left ? `, ${left} others are filtered out or have no such number` : ""}. Bars: 95 % intervals; small dots: samples, where there are fewer than six.`
-      + (fullSize() ? " Times the scale: what the model stands for, not what was measured." : "") + (found.some((record) => record.cell.scale !== 1) && !fullSize() ? " Measured on a scale model." : "");
+      + (fullSize() ? " Times the scale: what the model stands for, not what was measured." : "") + (found.some((record) => record.cell.scale !== 1) && !fullSize() ? " Measured on a scale model." : "") + (mixed.length ? ` Marks of one colour differ by ${mixed.join(", ")} as well.` : "");
     const columns = [
       { name: "Campaign", value: (of) => of.cell.campaign }, { name: "Operation", value: (of) => of.cell.operation },
       { name: "File size", value: (of) => of.cell.nominal_size, text: (of) => bytes(of.cell.nominal_size) },
