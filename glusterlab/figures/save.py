@@ -73,9 +73,7 @@ def save(
     """Write a figure and the `table` of numbers that it draws; the same input gives the same bytes."""
     with house_style():
         _settle(figure)
-        image = io.BytesIO()
-        figure.savefig(image, format="png", dpi=PNG_DPI, metadata={"Software": None})
-        data = {"png": image.getvalue(), "csv": to_csv(table).encode()}
+        data = {"png": _png(figure), "csv": to_csv(table).encode()}
         if "svg" in formats:
             vector = io.BytesIO()
             figure.savefig(vector, format="svg", metadata={"Date": None})
@@ -93,13 +91,18 @@ def save_narrow(figure: Figure, folder: Path, name: str) -> None:
     with house_style(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "constrained_layout not applied")  # then there is no room, either
         _settle(figure)
-        image = io.BytesIO()
-        figure.savefig(image, format="png", dpi=PNG_DPI, metadata={"Software": None})
+        image = _png(figure)
         if not _has_room(figure):
             path.unlink(missing_ok=True)
             return
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, image.getvalue(), durable=False)
+    write_atomically(path, image, durable=False)
+
+
+def _png(figure: Figure) -> bytes:
+    image = io.BytesIO()
+    figure.savefig(image, format="png", dpi=PNG_DPI, metadata={"Software": None})
+    return image.getvalue()
 
 
 def _has_room(figure: Figure) -> bool:

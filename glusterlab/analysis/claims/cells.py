@@ -122,12 +122,13 @@ class Campaign:
         self._layouts, self._servers = layouts, {*servers, *(each.server_model for each in layouts.values())} - {None}
         self._columns = {name: of.column for name, of in QUANTITIES.items()} | {**(columns or {})}
         self._found: dict[tuple[Quantity, Per], pd.DataFrame] = {}
-        self._matched: dict[tuple[int, Cells], pd.DataFrame] = {}
+        self._matched: dict[tuple[int, Cells], tuple[pd.DataFrame, pd.DataFrame]] = {}
 
     def _matching(self, rows: pd.DataFrame, cells: Cells) -> pd.DataFrame:
         """The rows of one value of each selector; those that a claim does not say have a plain value."""
-        if (key := (id(rows), cells)) in self._matched:  # many claims ask for the same of a table that stays
-            return self._matched[key]
+        # many claims ask for the same; the table is kept beside, so that no other one gets its id
+        if (key := (id(rows), cells)) in self._matched:
+            return self._matched[key][1]
         mask = np.ones(len(rows), dtype=bool)
         for name, column in _COLUMNS.items():
             if values := getattr(cells, name) or _UNLESS_SAID.get(name):
@@ -141,7 +142,7 @@ class Campaign:
                     mask &= rows[name].to_numpy() == value
             if layout.server_model is not None:
                 mask &= ~rows["server_model"].isin(self._servers - {layout.server_model}).to_numpy()
-        return self._matched.setdefault(key, rows[mask])
+        return self._matched.setdefault(key, (rows, rows[mask]))[1]
 
     def _points(self, quantity: Quantity, per: Per) -> pd.DataFrame:
         """The cells with their values, rates per disk, per server or of the volume and times the scale (`factor`)."""
