@@ -178,6 +178,11 @@ def test_glusterfs_20_as_printed_and_today(tmp_path: Path, monkeypatch: pytest.M
     row = pd.read_csv(found["extra-glusterfs20-today"]).iloc[11]
     assert (row["n"], row["ratio"], row["share_published"]) == pytest.approx((4, 7.0665 * 0.995, 0.14246), rel=1e-4)
     assert "no scale slows" in (tmp_path / "figures/testbed/glusterfs20-g1-write-1kb.json").read_text()
+    stress = pd.read_csv(found["extra-glusterfs20-stress-today"])
+    assert stress[["workers", "load", "samples", "passed"]].to_numpy().tolist() == [
+        [70, "--writers 10 --apart --no-sync", 2, 2],
+        [75, "--writers 15 --no-sync", 2, 2],
+    ]
     # campaigns of other systems are drawn together
     together = run(tmp_path, "91-glusterfs-20", "glusterfs-2.0/campaign", "glusterfs-2.0/campaign-nfs", made=loops)
     drawn = pd.read_csv(together["glusterfs20-g1-write-1kb"])

@@ -3,7 +3,8 @@
 Each file is made by a dd of its own and flushed by ``sync``, and ``date`` says whether the time is over; or it is read
 by ``cp``, and the client drops its caches. So the start of programs is part of every file. The clock has whole seconds,
 so a worker may end within the last one. Reads take the files of all workers, each worker in an order of its own, round
-and round.
+and round. `mixed` is a stress test, writers and readers at once: it has passed when each file of each worker was done,
+and no worker stood still for a minute. `delete` takes ``rm -rf`` up to five times, until nothing is left.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from glusterlab.errors import ParseError
 from glusterlab.shell import HostCommand, join, quote
@@ -21,10 +22,13 @@ from glusterlab.tools.records import Source, WorkerRecord, WorkloadRecord, incom
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
+    from glusterlab.spec.cluster import Host
 
 FILES, DIRECTORIES = 100, 100
-NO_SYNC = "--no-sync"
+NO_SYNC, WRITERS, APART = "--no-sync", "--writers", "--apart"
+PASSES = 5  # of rm, at the most
 
+_COUNTED = re.compile(r"^(?P<what>minutes|passes):(?P<each>[ 0-9]+)$", re.MULTILINE)
 _DONE = re.compile(
     r"worker (?P<worker>\d+) on (?P<host>\S+): (?P<files>\d+) files from (?P<start>[0-9.]+) to (?P<end>[0-9.]+), "
     r"(?P<failed>\d+) failed, (?P<wrong>\d+) wrong"
@@ -47,6 +51,7 @@ while :; do
     said=$(dd if=/dev/zero of="$folder/$((files % {each}))" bs={record} count={count} 2>&1) || {complain}
     {sync}
     files=$((files + 1))
+    {tick}
     {until}
 done
 """
@@ -55,8 +60,23 @@ while :; do
     said=$(cp "${{list[files % ${{#list[@]}}]}}" /dev/null 2>&1) || {complain}
     echo 3 >/proc/sys/vm/drop_caches || wrong=$((wrong + 1))
     files=$((files + 1))
+    {tick}
     {until}
 done
+"""
+_MINUTE = "minute=$(((EPOCHSECONDS - ${begin%.*}) / 60))"
+_TICK = f"{_MINUTE}; per[minute]=$((per[minute] + 1))"
+_TICKS = f'{_MINUTE}; for ((n = 0; n <= minute; n++)); do all+=" $((per[n]))"; done; echo "minutes:$all"'
+_DELETE = """\
+passes=0
+while [ -e {folder} ] && [ "$passes" -lt {passes} ]; do
+    passes=$((passes + 1))
+    said=$(rm -rf {folder} 2>&1) || {{ failed=$((failed + $(echo "$said" | wc -l))); echo "$said" | head -n 1; }}
+done
+"""
+_DELETED = """\
+wrong=$(find {folder} -type f 2>/dev/null | wc -l) files=$(({files} - wrong))
+echo "passes: $passes"
 """
 
 
@@ -67,8 +87,13 @@ class FileLoop(VolumeTool):
         return 1.0 + 0.05 * workers
 
     def not_runnable(self, cell: Cell, clients: int) -> str | None:
-        if self.needs_files(cell.operation) and cell.runtime_s is None:
-            return "file-loop reads files for a runtime, such as 10 min"
+        operation, writers = cell.operation, _writers(cell)
+        if operation in ("read", "mixed") and cell.runtime_s is None:
+            return f"file-loop's {operation} goes on for a runtime, such as 10 min"
+        if operation == "mixed" and not 0 < writers < cell.workers:
+            return f"mixed has writers and readers: expected {WRITERS} N below its {cell.workers} workers"
+        if operation == "mixed" and APART in cell.options and clients < 2:
+            return f"{APART} has writers on one client and readers on the others, and there is one"
         return uneven(cell, clients)
 
     def prepare(self, job: Job) -> list[HostCommand]:
@@ -90,17 +115,22 @@ class FileLoop(VolumeTool):
 
     def command(self, job: Job) -> HostCommand:
         cell, starts = job.cell, []
-        reads = self.needs_files(cell.operation)
         until = f'[ "$files" -lt {cell.files_per_worker} ] || break'
         if cell.runtime_s is not None:
             until = '[ "$(date +%s)" -lt "$stop" ] || break'
+        shared = {"until": until, "complain": _COMPLAIN, "tick": _TICK if cell.operation == "mixed" else ""}
         record = cell.record_size_bytes or cell.file_size_bytes
-        for worker, (host, folder) in enumerate(job.places, start=1):
-            place = quote(folder)
-            loop = (
-                _READ.format(until=until, complain=_COMPLAIN)
-                if reads
-                else _CREATE.format(
+        for worker, (host, folder) in enumerate(_places(job), start=1):
+            role, listed, counted = _role(cell, worker), "/dev/null", ""
+            place = quote(f"{folder}/made" if cell.operation == "mixed" else folder)
+            if role == "delete":
+                loop = _DELETE.format(folder=place, passes=PASSES)
+                counted = _DELETED.format(folder=place, files=cell.files_per_worker)
+            elif role == "read":
+                loop = _READ.format(**shared)
+                listed = quote(f"{job.tool_dir}/list-w{worker:02d}")
+            else:
+                loop = _CREATE.format(
                     folder=place,
                     tree=FILES * DIRECTORIES,
                     each=FILES,
@@ -108,17 +138,15 @@ class FileLoop(VolumeTool):
                     record=record,
                     count=cell.file_size_bytes // record,
                     sync=":" if NO_SYNC in cell.options else "sync",
-                    until=until,
-                    complain=_COMPLAIN,
+                    **shared,
                 )
-            )
-            counted = "" if reads else f"wrong=$(find {place} -type f ! -size {cell.file_size_bytes}c | wc -l)"
-            script = ("mapfile -t list\n" if reads else "") + _BEGIN.format(seconds=round(cell.runtime_s or 0))
+                counted = f"wrong=$(find {place} -type f ! -size {cell.file_size_bytes}c | wc -l)"
+            counted += f"\n{_TICKS}" if cell.operation == "mixed" else ""
+            script = ("mapfile -t list\n" if role == "read" else "") + _BEGIN.format(seconds=round(cell.runtime_s or 0))
             script += loop + _END.format(worker=worker, host=host.name, counted=counted)
             words = quote(join(("bash", "-c", script)))
-            source = quote(f"{job.tool_dir}/list-w{worker:02d}") if reads else "/dev/null"
             output = quote(f"{job.tool_dir}/loop-w{worker:02d}.txt")
-            starts.append(f"{quote(job.ssh_wrapper)} {quote(host.name)} {words} >{output} 2>&1 <{source}")
+            starts.append(f"{quote(job.ssh_wrapper)} {quote(host.name)} {words} >{output} 2>&1 <{listed}")
         return job.at_once(starts)
 
     def outputs(self, job: Job) -> tuple[str, ...]:
@@ -127,7 +155,7 @@ class FileLoop(VolumeTool):
     def parse(self, folder: Path, cell: Cell) -> Measurement:
         """The files of all workers by the runtime, or by the longest worker where there is none."""
         paths = sorted(folder.glob("loop-w*.txt"))
-        operation: Literal["create", "read"] = "read" if self.needs_files(cell.operation) else "create"
+        operation = cast("Literal['create', 'read', 'mixed', 'delete']", cell.operation)
         if not paths:
             raise ParseError("expected the output of a worker, loop-w01.txt, found none", file=folder)
         base = WorkloadRecord(
@@ -150,7 +178,7 @@ class FileLoop(VolumeTool):
             base,
             files=files,
             files_per_s=files / seconds if whole else None,
-            throughput_bytes_per_s=files * cell.file_size_bytes / seconds if whole else None,
+            throughput_bytes_per_s=files * cell.file_size_bytes / seconds if whole and operation != "delete" else None,
             latency_mean_s=sum(times) / files if whole else None,
             elapsed_s=max(times) if whole else None,
             valid=whole,
@@ -159,17 +187,46 @@ class FileLoop(VolumeTool):
         return held_against(cell, record, workers)
 
 
+def _writers(cell: Cell) -> int:
+    """How many workers of a stress test write: the first ones."""
+    words = " ".join(cell.options).replace("=", " ").split()
+    return int(words[words.index(WRITERS) + 1]) if WRITERS in words else 0
+
+
+def _role(cell: Cell, worker: int) -> str:
+    if cell.operation != "mixed":
+        return cell.operation
+    return "create" if worker <= _writers(cell) else "read"
+
+
+def _places(job: Job) -> list[tuple[Host, str]]:
+    """Client and folder of each worker; with `APART` writers are on the first client, and readers on the others."""
+    if APART not in job.cell.options:
+        return job.places
+    writers, (first, *others) = _writers(job.cell), job.clients
+    hosts = [others[n % len(others)] if n >= 0 else first for n in range(-writers, job.cell.workers - writers)]
+    return [(host, folder) for host, (_, folder) in zip(hosts, job.places, strict=True)]
+
+
 def _worker(base: WorkloadRecord, number: int, path: Path, cell: Cell) -> WorkerRecord:
-    text = read_text(path)
+    text, role = read_text(path), _role(cell, number)
     found = _DONE.search(text)
     if found is None or int(found["worker"]) != number:
         said = text.strip().splitlines()[-1:] or ["nothing"]
         raise ParseError(f"expected the last line of worker {number}, found {said[0][:200]!r}", file=path)
     files, seconds = int(found["files"]), float(found["end"]) - float(found["start"])
     failed, wrong = int(found["failed"]), int(found["wrong"])
+    counted = {each["what"]: [int(count) for count in each["each"].split()] for each in _COUNTED.finditer(text)}
+    minutes = counted.get("minutes", [])[: int(seconds // 60)]
+    (passes,) = counted.get("passes", [1])
+    first = text.splitlines()[0][:200]
+    what = {"create": "files have another size", "read": "drops were refused", "delete": "files are left"}[role]
+    of = f"rm failed {failed} times" if role == "delete" else f"{failed} of {files} files failed"
     faults = {
-        f"{failed} of {files} files failed: {text.splitlines()[0][:200]}": failed > 0,
-        f"{wrong} files have another size" if cell.operation == "create" else f"{wrong} drops were refused": wrong > 0,
+        f"{of}: {first}": failed,
+        f"{wrong} {what}": wrong,
+        f"took {passes} passes": passes != 1,
+        f"no file in minute {minutes.index(0) + 1 if 0 in minutes else 0} of {len(minutes)}": 0 in minutes,
         "no file was done": files == 0 or seconds <= 0,
         f"expected {cell.runtime_s} s, found {seconds:.1f}": seconds < (cell.runtime_s or 0.0) - 1.0,
     }
@@ -183,10 +240,10 @@ def _worker(base: WorkloadRecord, number: int, path: Path, cell: Cell) -> Worker
         bytes=files * cell.file_size_bytes,
         elapsed_s=seconds if seconds > 0 else None,
         files_per_s=rate,
-        throughput_bytes_per_s=rate and rate * cell.file_size_bytes,
+        throughput_bytes_per_s=rate and (None if role == "delete" else rate * cell.file_size_bytes),
         valid=not reasons,
         reasons=reasons,
-        details={"start_s": float(found["start"])},
+        details={"start_s": float(found["start"]), "role": role, **counted},
     )
 
 
@@ -195,8 +252,10 @@ FILE_LOOP = FileLoop(
     operations=(
         Operation("create", "write", metric="files_per_s"),
         Operation("read", "read", needs_files=True, metric="files_per_s"),
+        Operation("mixed", "mixed", needs_files=True, metric="files_per_s", spends=True),
+        Operation("delete", "none", needs_files=True, metric="files_per_s", spends=True),
     ),
-    options={NO_SYNC: None},
+    options={NO_SYNC: None, WRITERS: "[1-9][0-9]{0,4}", APART: None},
     programs=(
         Program("dd", "coreutils", ("--version",), "9.1", frozenset({"client"}), required=False),
         Program("shuf", "coreutils", ("--version",), "9.1", frozenset({"client"}), required=False),

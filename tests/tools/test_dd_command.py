@@ -120,3 +120,59 @@ def test_a_loop_that_did_not_do_its_work_is_no_result(tmp_path: Path, old: str, 
     file.write_text("bash: cut off\n")
     with pytest.raises(ParseError, match="worker 2, found 'bash: cut off'"):
         FILE_LOOP.parse(tmp_path, make_cell("file-loop", "create"))
+
+
+def stress(operation: str = "mixed", **changed: Any) -> Any:
+    size = {"workers": 5, "file_size_bytes": 8192, "record_size_bytes": 4096, "files_per_worker": 2, "runtime_s": 2.0}
+    return make_cell(
+        "file-loop", operation, **(size | {"options": ("--writers", "2", "--apart", "--no-sync")} | changed)
+    )
+
+
+def test_a_stress_test_has_writers_and_readers_at_once(tmp_path: Path, place: dict[str, Any]) -> None:
+    cell = stress()
+    made = make_job(cell.model_copy(update={"operation": "create", "runtime_s": None}), work_dir=str(tmp_path), **place)
+    assert executed(made, tmp_path / "made").record.files == 10
+    result = executed(make_job(cell, work_dir=str(tmp_path), **place), tmp_path / "mixed")
+    assert (result.problems, result.record.valid, result.record.operation) == ((), True, "mixed")
+    assert [worker.host for worker in result.workers] == ["client01"] * 2 + ["client02"] * 3
+    assert [worker.details["role"] for worker in result.workers] == ["create"] * 2 + ["read"] * 3
+    assert [sum(worker.details["minutes"]) for worker in result.workers] == [worker.files for worker in result.workers]
+    together = make_job(stress(options=("--writers=2",)), work_dir=str(tmp_path), **place)
+    assert FILE_LOOP.command(together).script.count("client01: ") == 3  # in turn, as without writers
+    for changed, words in (
+        ({"runtime_s": None}, "mixed goes on for a runtime"),
+        ({"options": ()}, "expected --writers N below its 5 workers"),
+        ({"options": ("--writers", "5")}, "expected --writers N below its 5 workers"),
+    ):
+        assert words in (FILE_LOOP.not_runnable(stress(**changed), 2) or "")
+    assert "readers on the others, and there is one" in (FILE_LOOP.not_runnable(cell, 1) or "")
+
+
+def test_a_worker_that_stood_still_for_a_minute_has_not_passed(tmp_path: Path) -> None:
+    for worker in range(1, 6):
+        minutes = "minutes: 9 0 4 1\n" if worker == 3 else "minutes: 9 1 4 0\n"
+        line = f"worker {worker} on client01: 14 files from 100.0 to 281.5, 0 failed, 0 wrong\n"
+        (tmp_path / f"loop-w{worker:02d}.txt").write_text(minutes + line)
+    result = FILE_LOOP.parse(tmp_path, stress(runtime_s=180.0))
+    # the last, broken minute of the others is none
+    assert [str(problem) for problem in result.problems] == ["tool-incomplete: worker 3: no file in minute 2 of 3"]
+
+
+def test_deletion_counts_its_passes_and_what_is_left(tmp_path: Path, place: dict[str, Any]) -> None:
+    cell = stress("delete", workers=1, runtime_s=None, options=())
+    made = make_job(cell.model_copy(update={"operation": "create"}), work_dir=str(tmp_path), **place)
+    assert executed(made, tmp_path / "made").problems == ()
+    gone = executed(make_job(cell, work_dir=str(tmp_path), **place), tmp_path / "gone")
+    assert (gone.problems, gone.record.files, gone.workers[0].details["passes"]) == ((), 2, [1])
+    assert gone.record.throughput_bytes_per_s is None
+    assert gone.record.files_per_s
+    text = (tmp_path / "gone" / "loop-w01.txt").read_text()
+    for old, new, words in (
+        ("passes: 1", "rm: cannot remove 'd': Directory not empty\npasses: 3", "worker 1: took 3 passes"),
+        ("0 failed", "4 failed", "worker 1: rm failed 4 times: "),
+        ("0 wrong", "1 wrong", "worker 1: 1 files are left"),
+    ):
+        assert old in text
+        (tmp_path / "gone" / "loop-w01.txt").write_text(text.replace(old, new))
+        assert words in str(FILE_LOOP.parse(tmp_path / "gone", cell).problems)
