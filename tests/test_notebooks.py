@@ -181,6 +181,7 @@ def test_notebooks_hold_their_outputs(notebook: Path) -> None:
         ("named", {"day", "noon"}, ""),
         ("asked", {"day", "night"}, "no campaign in raw/ names it yet"),
         ("any", {"day"}, ""),
+        ("general", {"day"}, ""),
         ("*", {"day"}, ""),
     ],
 )

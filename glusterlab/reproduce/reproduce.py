@@ -321,15 +321,16 @@ def runs_on(notebook: Path, study: Study) -> bool:
     """Whether a notebook is for campaigns of a study, by its metadata ``glusterlab.study``.
 
     That is ``*`` (also where it says nothing) for every campaign, ``any`` for those of any study that has a
-    ``study.yaml``, ``named`` for those of the studies that name it there, or ``asked`` for none: for those alone whose
-    campaign.yaml names it.
+    ``study.yaml``, ``named`` for those of the studies that name it there, ``general`` for these and those of no study,
+    or ``asked`` for none: for those alone whose campaign.yaml names it.
     """
     try:
         of = json.loads(notebook.read_text(encoding="utf-8"))["metadata"]["glusterlab"]["study"]
     except (OSError, ValueError, KeyError, TypeError):
         # what is no notebook is refused where it is read
         of = "*"
-    return of == "*" or notebook.stem in study.notebooks or (of == "any" and study.study != NO_STUDY)
+    by_study = of == "general" if study.study == NO_STUDY else of == "any"
+    return of == "*" or by_study or notebook.stem in study.notebooks
 
 
 def _why_foreign(notebook: Path, raw: Path) -> str:
