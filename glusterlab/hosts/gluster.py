@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from glusterlab import shell
 from glusterlab.errors import CommandError, ParseError, RefusedError, VolumeError
 from glusterlab.hosts import script
 from glusterlab.spec.cell import place_bricks, release_problem
@@ -328,6 +329,12 @@ def _create(pool: Pool, server: str, volume: Volume, mark: str) -> None:
             ask(pool, server, "volume", "delete", volume.name)
             what = f"GlusterFS {release(pool, server)} refuses the option {name} = {value}: {refused['why']}"
             raise RefusedError(what, host=server) from error
+
+
+def empty_brick(pool: Pool, host: str, path: str) -> None:
+    """Delete a brick's directory, whose process has ended, and make an empty one."""
+    lines = ["set -e", script.call("gl_clear_dir", path.rpartition("/")[0]), shell.join(("mkdir", path))]
+    pool.run_on(host, script.command(lines, deadline_s=_REMOVE_WITHIN_S))
 
 
 def _on_bricks(pool: Pool, volume: Volume, line: Callable[[str], str]) -> None:

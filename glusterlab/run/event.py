@@ -11,7 +11,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -31,7 +31,8 @@ COMMANDS, STATUS = "event/commands.jsonl", "event/status.jsonl"
 
 LOOK_EVERY_S = 2.0
 _BEGINS_WITHIN_S = 60.0
-_COMMANDS = 2  # bricks are added, and the rebalance is started
+_COMMANDS = {"rebalance": 2, "reset-brick": 3}  # that begin it
+_DONE_LOOKS = {"rebalance": 1, "reset-brick": 2}  # a heal has found nothing yet when its first look comes early
 
 State = Literal["not started", "in progress", "completed", "failed"]
 _NUMBERS = {"0": "not started", "1": "in progress", "2": "stopped", "3": "completed", "4": "failed"}
@@ -39,11 +40,11 @@ _WORDS = re.compile(r"(?:fix-layout )?(not started|in progress|stopped|completed
 
 
 class Progress(NamedTuple):
-    """A rebalance, all servers together; `runtime_s` of the slowest, as gluster counts, None where it does not say."""
+    """How far an event is, all servers together; None is what gluster does not say, `runtime_s` of the slowest."""
 
     state: State
-    files: int
-    bytes: int
+    files: int | None
+    bytes: int | None
     failures: int
     runtime_s: float | None
 
@@ -75,6 +76,23 @@ def read_rebalance(text: bytes) -> Progress:
     return Progress(state, sums[0], sums[1], sums[2], max(times, default=None))
 
 
+def read_heal(text: bytes) -> Progress:
+    """`gluster volume heal VOLUME info summary --xml`; `ParseError` where it names no brick, or is no such output.
+
+    It is over when each brick says that it has no entry that waits.
+    """
+    bricks = gluster.read_xml(text).findall("healInfo/bricks/brick")
+    if not bricks:
+        raise ParseError("expected the bricks of a volume that is healed, found none")
+    waiting = [whole(brick.findtext("totalNumberOfEntries") or "") for brick in bricks]
+    state: State = "completed" if waiting == [0] * len(bricks) else "in progress"
+    split = sum(whole(brick.findtext("numberOfEntriesInSplitBrain") or "") or 0 for brick in bricks)
+    return Progress(state, None, None, split, None)
+
+
+READERS: Mapping[str, Callable[[bytes], Progress]] = {"rebalance": read_rebalance, "reset-brick": read_heal}
+
+
 class EventRun:
     """The event of one sample, in a thread of its own beside the workload."""
 
@@ -88,7 +106,8 @@ class EventRun:
     def begin(self) -> None:
         """Begin; where the event comes first, return when it is seen to run, or came to nothing."""
         name, throttle = self._volume.name, self._event.throttle
-        gluster.ask(self._pool, self._server, "volume", "set", name, "cluster.rebal-throttle", throttle)
+        if self._event.do == "rebalance":
+            gluster.ask(self._pool, self._server, "volume", "set", name, "cluster.rebal-throttle", throttle)
         self._thread.start()
         end = time.monotonic() + _BEGINS_WITHIN_S
         while self._event.at_s is None and not self._seen.is_set() and time.monotonic() < end:
@@ -116,30 +135,49 @@ class EventRun:
             self._seen.set()
 
     def _give(self) -> bool:
-        words = self._volume.add_words(), ("volume", "rebalance", self._volume.name, "start")
-        return all("error" not in self._tell(COMMANDS, *command) for command in words)
+        volume, name = self._volume, self._volume.name
+        if self._event.do == "rebalance":
+            words = [volume.add_words(), ("volume", "rebalance", name, "start")]
+            return all(self._tell(COMMANDS, *command) for command in words)
+        (host, path), brick = volume.bricks[0], volume.brick_names[0]
+        return (
+            self._tell(COMMANDS, "volume", "reset-brick", name, brick, "start")
+            and self._note(COMMANDS, ["empty", brick], lambda: gluster.empty_brick(self._pool, host.name, path))
+            and self._tell(COMMANDS, "volume", "reset-brick", name, brick, brick, "commit", "force")
+        )
 
     def _watch(self, end: float) -> None:
+        do, done = self._event.do, 0
+        asked = (
+            ("rebalance", self._volume.name, "status")
+            if do == "rebalance"
+            else ("heal", self._volume.name, "info", "summary")
+        )
         while time.monotonic() < end:
-            line = self._tell(STATUS, "volume", "rebalance", self._volume.name, "status", "--xml")
+            said = self._tell(STATUS, "volume", *asked, "--xml")
             try:
-                progress = None if "error" in line else read_rebalance(line["output"].encode())
+                progress = READERS[do](self._lines[STATUS][-1]["output"].encode()) if said else None
             except ParseError:
                 return
-            if progress is not None and progress.over:
+            done = done + 1 if progress is not None and progress.over else 0
+            if done == _DONE_LOOKS[do]:
                 return
             if progress is not None and progress.state == "in progress":
                 self._seen.set()
             self._pool.sleep(LOOK_EVERY_S)
 
-    def _tell(self, name: str, *words: str) -> dict[str, Any]:
-        line: dict[str, Any] = {"time": time.time(), "command": ["gluster", *words]}
+    def _tell(self, name: str, *words: str) -> bool:
+        return self._note(name, ["gluster", *words], lambda: gluster.ask(self._pool, self._server, *words))
+
+    def _note(self, name: str, words: Sequence[str], act: Callable[[], bytes | None]) -> bool:
+        """Do something, and keep what came of it; whether it was done."""
+        line: dict[str, Any] = {"time": time.time(), "command": [*words]}
         try:
-            line["output"] = gluster.ask(self._pool, self._server, *words).decode("utf-8", "replace")
+            line["output"] = (act() or b"").decode("utf-8", "replace")
         except HostError as error:
             line["error"] = error.message
         self._lines[name].append({**line, "end": time.time()})
-        return line
+        return "error" not in line
 
 
 class EventRecord(NamedTuple):
@@ -160,13 +198,14 @@ def read_event(folder: Path) -> EventRecord:
     """Read the files of a sample; `ParseError` where one of them is not there, or is not what was written."""
     commands = _lines(folder / COMMANDS)
     problem = next((str(line["error"]) for line in commands if "error" in line), "")
-    if problem or len(commands) < _COMMANDS:
+    do = "reset-brick" if renewed_brick(folder) else "rebalance"
+    if problem or len(commands) < _COMMANDS[do]:
         return EventRecord(None, problem or "it was not begun")
     runs, last, seen = [], None, math.nan
     for line in _lines(folder / STATUS):
         if problem := str(line.get("error", "")):
             continue
-        last, seen = read_rebalance(str(line.get("output", "")).encode()), float(line["end"])
+        last, seen = READERS[do](str(line.get("output", "")).encode()), float(line["end"])
         if last.state == "in progress":
             runs.append((float(line["time"]), seen))
     return EventRecord(float(commands[-1]["end"]), problem, tuple(runs), last, seen)
@@ -179,6 +218,15 @@ def has_grown(folder: Path) -> bool:
     except ParseError:
         return False
     return bool(commands) and "error" not in commands[0]
+
+
+def renewed_brick(folder: Path) -> str:
+    """Path of the brick that a sample's event emptied; empty where it has none."""
+    try:
+        words = [line.get("command", []) for line in _lines(folder / COMMANDS)]
+    except ParseError:
+        return ""
+    return next((each[4].partition(":")[2] for each in words if each[1:3] == ["volume", "reset-brick"]), "")
 
 
 def command_times(folder: Path) -> list[tuple[float, float]]:

@@ -12,7 +12,7 @@ from glusterlab.hosts.access import access_changes, access_reasons
 from glusterlab.hosts.health import Moment, health_reasons
 from glusterlab.rawfile import MAX_JSON_BYTES, open_raw
 from glusterlab.reasons import NO_SPACE, Reason, Status, status_of
-from glusterlab.run.event import event_reasons, has_grown
+from glusterlab.run.event import event_reasons, has_grown, renewed_brick
 from glusterlab.store import imported
 from glusterlab.store.records import (
     BrickHealth,
@@ -90,7 +90,8 @@ def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[st
                 reasons.append(Reason(code="controller-error", message=message))
     if len(healths) == len(moments):
         seconds = 0.0 if command is None else command.end - command.start
-        reasons += change_reasons(healths[0], healths[1], seconds, grown=cell.event is not None)
+        renewed = renewed_brick(folder) if cell.event is not None else ""
+        reasons += change_reasons(healths[0], healths[1], seconds, grown=cell.event is not None, renewed=renewed)
     if command is not None and not failure.exists():
         reasons.extend(_telemetry_reasons(folder, (*servers, *clients), command))
     unique = tuple(dict.fromkeys(reasons))
@@ -181,10 +182,13 @@ def _telemetry_reasons(folder: Path, hosts: Sequence[str], command: CommandRecor
     return [found for host in hosts if (found := reason(host)) is not None]
 
 
-def change_reasons(before: Health, after: Health, measured_s: float, *, grown: bool = False) -> list[Reason]:
+def change_reasons(
+    before: Health, after: Health, measured_s: float, *, grown: bool = False, renewed: str = ""
+) -> list[Reason]:
     """What is wrong with the time between two health readings; what an old sample did not keep is not judged.
 
-    `grown`: bricks were added in that time, for which clients connect anew and daemons of features begin anew.
+    `grown`: bricks were added in that time, or one began anew, for which clients connect anew and daemons of features
+    begin anew. `renewed`: path of that brick.
     """
     pids = {(brick.host, brick.path): brick.pid for brick in before.bricks}
     restarted = [
@@ -196,6 +200,7 @@ def change_reasons(before: Health, after: Health, measured_s: float, *, grown: b
         *(
             Reason(code="brick-offline", message=f"{brick.path} was restarted during the workload", host=brick.host)
             for brick in restarted
+            if [brick.path for brick in restarted] != [renewed]
         ),
         *_restarted_tiers(before, after),
         *(() if grown else _restarted_features(before, after)),

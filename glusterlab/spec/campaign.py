@@ -147,10 +147,15 @@ class LayoutSpec(SpecModel):
 class EventSpec(SpecModel):
     """What happens to the pool while a workload runs; each throttle makes cells of its own."""
 
-    do: EventKind = Field(description="rebalance: bricks are added to the volume, and its files spread over all")
-    to: Geometry = Field(description="geometry that the volume grows to: 3x2 of a layout that is 2x2")
-    throttle: Axis[RebalanceThrottle] = Field(
-        default=("normal",), description="how hard gluster goes about it: cluster.rebal-throttle"
+    do: EventKind = Field(
+        description="rebalance: bricks are added to the volume, and its files spread over all; reset-brick: the first "
+        "brick loses all that it has, as with a new disk, and is healed"
+    )
+    to: Geometry | None = Field(
+        default=None, description="of a rebalance: geometry that the volume grows to, 3x2 of a layout that is 2x2"
+    )
+    throttle: Axis[RebalanceThrottle] | None = Field(
+        default=None, description="of a rebalance: how hard gluster goes about it, cluster.rebal-throttle; normal"
     )
     at: Duration | None = Field(
         default=None,
@@ -160,7 +165,17 @@ class EventSpec(SpecModel):
     @property
     def each(self) -> tuple[Event, ...]:
         """The events of the cells, one for each throttle."""
-        return tuple(Event(do=self.do, to=self.to, throttle=each, at_s=self.at) for each in self.throttle)
+        throttles = self.throttle or ("normal",)
+        return tuple(Event(do=self.do, to=self.to, throttle=each, at_s=self.at) for each in throttles)
+
+    @model_validator(mode="after")
+    def _fits(self) -> EventSpec:
+        if self.do == "rebalance" and self.to is None:
+            raise problem("expected the geometry that the volume grows to", "to")
+        for name in ("to", "throttle"):
+            if self.do != "rebalance" and getattr(self, name) is not None:
+                raise problem(f"only a rebalance has it, and this is a {self.do}: leave it out", name)
+        return self
 
 
 class WorkloadSpec(SpecModel):

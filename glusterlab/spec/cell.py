@@ -145,21 +145,23 @@ def parse_geometry(layout_type: LayoutType, text: str) -> dict[str, int]:
     return {"subvolumes": subvolumes, "replica": replica or 1, "data": data or 1, "redundancy": redundancy}
 
 
-EventKind = Literal["rebalance"]
+EventKind = Literal["rebalance", "reset-brick"]
 """What the suite can do to the pool while a workload runs."""
 
 RebalanceThrottle = Literal["lazy", "normal", "aggressive"]
 
 
 class Event(SpecModel):
-    """What happens to the pool while a workload runs: the volume grows to a geometry, and its files are spread anew.
+    """What happens to the pool while a workload runs.
 
+    rebalance: the volume grows to the geometry `to`, and its files are spread anew. reset-brick: the volume's first
+    brick gets an empty directory, as on a new disk, and is healed from the others; it has no `to` and no throttle.
     `at_s`: seconds after the workload's command began; None where the event begins before it, and has to last until it
     has ended.
     """
 
     do: EventKind
-    to: str
+    to: str | None = None
     throttle: RebalanceThrottle = "normal"
     at_s: Annotated[float, Field(ge=0)] | None = None
 
@@ -167,7 +169,8 @@ class Event(SpecModel):
     def words(self) -> str:
         """For people: ``rebalance to 3x2, lazy, from 30 s on``."""
         since = "" if self.at_s is None else f", from {self.at_s:g} s on"
-        return f"{self.do} to {self.to}, {self.throttle}{since}"
+        how = "" if self.to is None else f" to {self.to}, {self.throttle}"
+        return f"{self.do}{how}{since}"
 
 
 class Cell(SpecModel):
@@ -216,7 +219,8 @@ class Cell(SpecModel):
         some += ["hot"] if self.caches == "hot" else []
         if (event := self.event) is not None:
             since = [] if event.at_s is None else [f"at{event.at_s:g}"]
-            some += [event.do, event.to.replace("(", "").replace(")", ""), event.throttle, *since]
+            how = [] if event.to is None else [event.to.replace("(", "").replace(")", ""), event.throttle]
+            some += [event.do, *how, *since]
         return "-".join([*parts, f"w{self.workers}", *some])
 
     @property
@@ -235,7 +239,7 @@ class Cell(SpecModel):
     @property
     def layout_after(self) -> Layout:
         """The layout when the sample has ended: another one where the event makes the volume grow."""
-        if self.event is None:
+        if self.event is None or self.event.to is None:
             return self.layout
         return self.layout.model_copy(update=parse_geometry(self.layout.type, self.event.to))
 
@@ -331,6 +335,11 @@ def event_problem(cell: Cell) -> str | None:
     if cell.event is None:
         return None
     layout, wanted = cell.layout, f"to: {cell.event.to}"
+    if layout.hot is not None:
+        return "a volume with a hot tier neither grows nor is healed here: leave 'event' out"
+    if cell.event.do == "reset-brick":
+        alone = layout.type == "distribute"
+        return "a brick is healed from others, and a distributed volume has none: leave 'event' out" if alone else None
     try:
         after = cell.layout_after
     except ValueError as error:
@@ -338,8 +347,6 @@ def event_problem(cell: Cell) -> str | None:
     sets = [(each.replica, each.data, each.redundancy) for each in (layout, after)]
     if sets[0] != sets[1] or after.subvolumes <= layout.subvolumes:
         return f"a rebalance needs more subvolumes of the same kind than {layout.geometry} has, found {wanted}"
-    if layout.hot is not None:
-        return "a volume with a hot tier does not grow: leave 'event' out"
     return None
 
 

@@ -409,7 +409,7 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         "options": "; ".join(f"{name}={value}" for name, value in cell.layout.options),
         "features": "; ".join(cell.layout.features),
         "event": "" if cell.event is None else cell.event.do,
-        "event_throttle": "" if cell.event is None else cell.event.throttle,
+        "event_throttle": "" if cell.event is None or cell.event.to is None else cell.event.throttle,
         **job.facts,
         "files_per_worker": cell.files_per_worker or 1,
         "runtime_s": cell.runtime_s,

@@ -14,16 +14,18 @@ from glusterlab.hosts.transport import Outcome
 from glusterlab.reasons import Reason
 from glusterlab.run import event
 from glusterlab.run.contradictions import out_of_order
-from glusterlab.run.event import event_columns, event_reasons, has_grown, read_rebalance
+from glusterlab.run.event import event_columns, event_reasons, has_grown, read_heal, read_rebalance
 from glusterlab.run.plan import build_plan
+from glusterlab.run.validity import change_reasons
 from glusterlab.spec import Campaign, Cell, Cluster
 from glusterlab.store.evidence import unpacked
-from glusterlab.store.records import CommandRecord, Health, read_record
+from glusterlab.store.records import BrickHealth, CommandRecord, Health, read_record
 from glusterlab.store.sample import Window
 from tests.run.test_runner import CAMPAIGN, CLUSTER, MIRROR, PLAIN, Bench, changed
 
 WORKLOAD = CAMPAIGN["workloads"][0]
 FIRST = {"do": "rebalance", "to": 4, "throttle": "lazy"}
+HEAL = {"do": "reset-brick"}
 
 
 @pytest.fixture
@@ -74,6 +76,23 @@ def test_states_of_servers_make_that_of_a_rebalance() -> None:
         read_rebalance(output(node(named("unknown"))))
     with pytest.raises(ParseError, match="found none"):
         read_rebalance(output())
+
+
+def healing(*entries: object) -> bytes:
+    bricks = "".join(
+        f"<brick><name>s:/b</name><status>Connected</status><totalNumberOfEntries>{each}</totalNumberOfEntries>"
+        "<numberOfEntriesInSplitBrain>0</numberOfEntriesInSplitBrain></brick>"
+        for each in entries
+    )
+    return f"<cliOutput><healInfo><bricks>{bricks}</bricks></healInfo><opRet>0</opRet></cliOutput>".encode()
+
+
+def test_a_heal_is_over_when_no_brick_has_entries_and_each_says_so() -> None:
+    states = {(0, 0): "completed", (0, 3): "in progress", (0, "-"): "in progress"}
+    for entries, state in states.items():
+        assert read_heal(healing(*entries)) == (state, None, None, 0, None)
+    with pytest.raises(ParseError, match="found none"):
+        read_heal(healing())
 
 
 def judged(folder: Path, cell: Cell) -> list[Reason]:
@@ -189,6 +208,72 @@ def test_its_commands_run_beside_the_workloads_and_have_no_place_in_their_order(
     assert list(out_of_order(log, window, event.command_times(tmp_path)[1:])) != []
 
 
+def reset(bench: Bench, entries: list[int]) -> None:
+    """Let the pool know the command, and looks find so many entries of each brick, of which the last stays."""
+    bench.when("volume reset-brick", lambda _: Outcome(b"done", b"", 0))
+
+    def look(_: str) -> Outcome:
+        found = entries.pop(0) if len(entries) > 1 else entries[0]
+        return Outcome(healing(found, found), b"", 0)
+
+    bench.when("info summary", look)
+
+
+def test_a_brick_is_emptied_and_healed_on_a_volume_of_its_own(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event, "LOOK_EVERY_S", 0.02)
+    # the first look comes before the pool has found what it lacks
+    reset(bench, [0, *[5] * 40, 0])
+    summary = bench.run(campaign_with(HEAL, layouts=[MIRROR]), judged)
+    (sample,) = (sample for sample in bench.samples if "reset-brick" in sample.cell_id)
+    assert (sample.reasons, summary.exit_code) == ((), 0)
+    assert sample.cell_id.startswith("iozone-read-1mib-replicate-1x2-jbod-native-w2-reset-brick-")
+    with unpacked(sample.path) as folder:
+        commands = [json.loads(line)["command"] for line in (folder / event.COMMANDS).read_text().splitlines()]
+        columns = event_columns(folder)
+        path = event.renewed_brick(folder)
+        health = read_record(Health, folder / "gluster/after/health.json")
+    brick = commands[0][4]
+    assert [command[-1] for command in commands] == ["start", brick, "force"]
+    assert commands[2][1:6] == ["volume", "reset-brick", commands[0][3], brick, brick]
+    assert (brick.partition(":")[2], commands[0][3].endswith("-grows")) == (path, True)
+    assert any(f"mkdir {path}" in text for text in bench.transport.scripts("s1", "gl_clear_dir"))
+    assert (columns["event_files"], columns["event_bytes"]) == (None, None)
+    assert columns["event_s"]
+    assert not any("grows" in name for name in bench.transport.volumes)
+    # its process is another one afterwards; no other brick's may be
+    (old, new) = (
+        [BrickHealth(host="s1", path=each, online=True, pid=pid + n) for n, each in enumerate((path, "/b"))]
+        for pid in (10, 20)
+    )
+    before, first, both = (health.model_copy(update={"bricks": each}) for each in (old, [new[0], old[1]], new))
+    assert change_reasons(before, first, 1.0, grown=True, renewed=path) == []
+    assert len(change_reasons(before, first, 1.0, grown=True)) == 1
+    assert len(change_reasons(before, both, 1.0, grown=True, renewed=path)) == 2
+
+
+def test_what_is_wrong_with_a_heal(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event, "LOOK_EVERY_S", 0.02)
+    reset(bench, [5])
+    bench.when("volume reset-brick", lambda _: Outcome(b"", b"not now", 1), host="s1")
+    bench.run(campaign_with(HEAL, layouts=[MIRROR]), judged)
+    (sample,) = (sample for sample in bench.samples if "reset-brick" in sample.cell_id)
+    assert [reason.code for reason in sample.reasons] == ["event-not-started"]
+    assert "not now" in sample.reasons[0].message
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ({"do": "rebalance"}, "expected the geometry that the volume grows to"),
+        ({**HEAL, "to": "2x2"}, "only a rebalance has it, and this is a reset-brick"),
+        ({**HEAL, "throttle": "lazy"}, "only a rebalance has it"),
+    ],
+)
+def test_a_rebalance_alone_has_a_geometry_and_a_throttle(what: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Campaign.model_validate(campaign_with(what))
+
+
 def why_not(bench: Bench, **keys: Any) -> set[str]:
     plan = build_plan(Campaign.model_validate(campaign_with(**keys)), bench.cluster)
     return {reason for cell, reason in plan.not_runnable if cell.event is not None}
@@ -205,6 +290,8 @@ def test_what_no_event_can_happen_to_is_left_out_with_its_reason(bench: Bench) -
     assert "needs 4000 bricks" in refused({**FIRST, "to": 4000})
     assert "same kind than 1x2 has, found to: 2x3" in refused({**FIRST, "to": "2x3"}, layouts=[MIRROR])
     assert "needs access native or gfapi" in refused(FIRST, access=["nfs4"])
+    assert "a brick is healed from others" in refused(HEAL)
+    assert why_not(bench, what=HEAL, layouts=[MIRROR]) == set()
     write = {**WORKLOAD, "operations": "write", "event": FIRST}
     assert "there are no files to move: state 'at'" in refused(FIRST, workloads=[write])
     assert why_not(bench, what=FIRST, workloads=[{**write, "event": {**FIRST, "at": "1 s"}}]) == set()
