@@ -43,6 +43,7 @@ TESTBEDS: dict[str, dict[str, Any]] = {
     "rhgs-3.1/testbed-raid6": {"hardware": "cluster-nfs", "servers": 4, "clients": 6, "kernel_clients": 6, "disks": 0},
     "summit-2017/testbed": {"small_file_scale": 34, "heads": ("small-file",)},
     "summit-2017/testbed-four": {"hardware": "cluster-four", "servers": 4, "clients": 4, "disks": 0},
+    "testbed/heal": {"disks": 0},
     "testbed/streams": {"scale": 1200},
     "testbed/tiering": {"disks": 0, "nvme": 1},
     "testbed/nfs": {"kernel_clients": 12, "small_file_scale": 34, "medium_file_scale": 120}
@@ -82,7 +83,8 @@ def samples_of(raw: Path, made: Made) -> pd.DataFrame:
         row |= {"options": "; ".join(f"{name}={value}" for name, value in layout.options), "scale": model.scale}
         row |= {"features": "; ".join(layout.features), "event": ""}
         if event := cell.event:
-            row |= {"event": event.do, "event_throttle": event.throttle, "event_s": 30.0, "event_files": 5.0}
+            row |= {"event": event.do, "event_throttle": event.throttle * bool(event.to), "event_s": 30.0}
+            row |= {"event_files": 5.0}
         row |= {"heads": model.heads, "operations_limited": model.operations, "elapsed_s": 30.0}
         row |= {"kind": backing.kind if backing else layout.backing, "servers": len(pool.servers)}
         row |= {"server_model": (backing and backing.server_model) or "", "clients": cell.clients or len(pool.clients)}
@@ -246,9 +248,9 @@ def test_rhgs_31_has_each_figure_of_some_campaign_of_its_runbook(tmp_path: Path)
     assert writes.tolist() == pytest.approx([2, 1.02, 2.01], rel=0.05)
 
 
-@pytest.mark.parametrize("campaign", ["streams", "tiering", "nfs"])
+@pytest.mark.parametrize("campaign", ["streams", "tiering", "nfs", "heal"])
 def test_campaigns_of_the_testbed_have_each_figure_of_their_notebook(tmp_path: Path, campaign: str) -> None:
-    (notebook,) = load_campaign(RUNBOOKS / f"testbed/{campaign}.yaml").notebooks or ()
+    *_, notebook = load_campaign(RUNBOOKS / f"testbed/{campaign}.yaml").notebooks or ()
     check(found := run(tmp_path, notebook, f"testbed/{campaign}"), "supermicro-2017", notebook)
     if campaign == "tiering":  # nothing is published of a volume with a hot tier
         rates = pd.read_csv(found["fig30-4mb-hot-tier"]).query("published > 0 or published_any > 0")
