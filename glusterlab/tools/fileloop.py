@@ -4,7 +4,8 @@ Each file is made by a dd of its own and flushed by ``sync``, and ``date`` says 
 by ``cp``, and the client drops its caches. So the start of programs is part of every file. The clock has whole seconds,
 so a worker may end within the last one. Reads take the files of all workers, each worker in an order of its own, round
 and round. `mixed` is a stress test, writers and readers at once: it has passed when each file of each worker was done,
-and no worker stood still for a minute. `delete` takes ``rm -rf`` up to five times, until nothing is left.
+and no worker stood still for a minute. `delete` takes ``rm -rf`` up to five times, until nothing is left. `untar` has
+tar unpack an archive of such files, which lies on the client's own disk, and flushes nothing.
 """
 
 from __future__ import annotations
@@ -67,6 +68,23 @@ done
 _MINUTE = "minute=$(((EPOCHSECONDS - ${begin%.*}) / 60))"
 _TICK = f"{_MINUTE}; per[minute]=$((per[minute] + 1))"
 _TICKS = f'{_MINUTE}; for ((n = 0; n <= minute; n++)); do all+=" $((per[n]))"; done; echo "minutes:$all"'
+_ARCHIVE = """\
+set -e
+tree=$(mktemp -d {archive}.XXXXXX)
+for ((n = 0; n < {files}; n += {each})); do
+    mkdir "$tree/$n"
+    left=$(({files} - n))
+    bytes=$(((left < {each} ? left : {each}) * {size}))
+    head -c "$bytes" /dev/zero | split -b {size} -a 4 -d - "$tree/$n/"
+done
+tar -cf {archive} -C "$tree" .
+rm -r "$tree"
+"""
+_UNTAR = "said=$(tar -xf {archive} -C {folder} 2>&1) || {complain}\n"
+_UNPACKED = """\
+files=$(find {folder} -type f -size {size}c | wc -l) wrong=$(({files} - files))
+rm -f {archive}
+"""
 _DELETE = """\
 passes=0
 while [ -e {folder} ] && [ "$passes" -lt {passes} ]; do
@@ -97,11 +115,17 @@ class FileLoop(VolumeTool):
         return uneven(cell, clients)
 
     def prepare(self, job: Job) -> list[HostCommand]:
-        """Before a read the files of all workers are listed, and put into an order for each worker."""
+        """Archives are made; before a read the files of all workers are listed, in an order for each worker."""
+        archives: list[HostCommand] = []
         lines = ["set -e", join(("chmod", "700", job.ssh_wrapper))]
         if not self.needs_files(job.cell.operation):
             lines += [job.emptied, join(("mkdir", "-p", *job.folders))]
-        else:
+        if job.cell.operation == "untar":
+            facts = {"files": job.cell.files_per_worker, "each": FILES, "size": job.cell.file_size_bytes}
+            for worker, (host, _) in enumerate(job.places, start=1):
+                script = _ARCHIVE.format(archive=_archive(job, worker), **facts)
+                archives.append(HostCommand(host.name, script=script, deadline_s=job.deadline_s))
+        elif self.needs_files(job.cell.operation):
             cell, listed = job.cell, quote(f"{job.tool_dir}/list")
             wanted = cell.workers * cell.files_per_worker
             lines += [
@@ -111,7 +135,7 @@ class FileLoop(VolumeTool):
             ]
             for worker in range(1, cell.workers + 1):
                 lines.append(f"shuf --random-source=<(yes {worker}) {listed} >{listed}-w{worker:02d}")
-        return [HostCommand(job.driver.name, script="\n".join(lines), deadline_s=job.deadline_s)]
+        return [HostCommand(job.driver.name, script="\n".join(lines), deadline_s=job.deadline_s), *archives]
 
     def command(self, job: Job) -> HostCommand:
         cell, starts = job.cell, []
@@ -126,6 +150,10 @@ class FileLoop(VolumeTool):
             if role == "delete":
                 loop = _DELETE.format(folder=place, passes=PASSES)
                 counted = _DELETED.format(folder=place, files=cell.files_per_worker)
+            elif role == "untar":
+                facts = {"folder": place, "archive": _archive(job, worker)}
+                loop = _UNTAR.format(complain=_COMPLAIN, **facts)
+                counted = _UNPACKED.format(size=cell.file_size_bytes, files=cell.files_per_worker, **facts)
             elif role == "read":
                 loop = _READ.format(**shared)
                 listed = quote(f"{job.tool_dir}/list-w{worker:02d}")
@@ -155,7 +183,7 @@ class FileLoop(VolumeTool):
     def parse(self, folder: Path, cell: Cell) -> Measurement:
         """The files of all workers by the runtime, or by the longest worker where there is none."""
         paths = sorted(folder.glob("loop-w*.txt"))
-        operation = cast("Literal['create', 'read', 'mixed', 'delete']", cell.operation)
+        operation = cast("Literal['create', 'read', 'mixed', 'delete', 'untar']", cell.operation)
         if not paths:
             raise ParseError("expected the output of a worker, loop-w01.txt, found none", file=folder)
         base = WorkloadRecord(
@@ -193,6 +221,11 @@ def _writers(cell: Cell) -> int:
     return int(words[words.index(WRITERS) + 1]) if WRITERS in words else 0
 
 
+def _archive(job: Job, worker: int) -> str:
+    """Where a worker's archive lies on its client, quoted."""
+    return quote(f"{job.work_dir}/archive-w{worker:02d}.tar")
+
+
 def _role(cell: Cell, worker: int) -> str:
     if cell.operation != "mixed":
         return cell.operation
@@ -220,8 +253,10 @@ def _worker(base: WorkloadRecord, number: int, path: Path, cell: Cell) -> Worker
     minutes = counted.get("minutes", [])[: int(seconds // 60)]
     (passes,) = counted.get("passes", [1])
     first = text.splitlines()[0][:200]
-    what = {"create": "files have another size", "read": "drops were refused", "delete": "files are left"}[role]
-    of = f"rm failed {failed} times" if role == "delete" else f"{failed} of {files} files failed"
+    kinds = {"create": "files have another size", "read": "drops were refused", "delete": "files are left"}
+    what = (kinds | {"untar": "files are not there, or have another size"})[role]
+    several = {"delete": f"rm failed {failed} times", "untar": "tar failed"}
+    of = several.get(role, f"{failed} of {files} files failed")
     faults = {
         f"{of}: {first}": failed,
         f"{wrong} {what}": wrong,
@@ -254,10 +289,12 @@ FILE_LOOP = FileLoop(
         Operation("read", "read", needs_files=True, metric="files_per_s"),
         Operation("mixed", "mixed", needs_files=True, metric="files_per_s", spends=True),
         Operation("delete", "none", needs_files=True, metric="files_per_s", spends=True),
+        Operation("untar", "write", metric="files_per_s", spends=True),
     ),
     options={NO_SYNC: None, WRITERS: "[1-9][0-9]{0,4}", APART: None},
     programs=(
         Program("dd", "coreutils", ("--version",), "9.1", frozenset({"client"}), required=False),
+        Program("tar", "tar", ("--version",), "1.34", frozenset({"client"}), required=False, serves="untar"),
         Program("shuf", "coreutils", ("--version",), "9.1", frozenset({"client"}), required=False),
     ),
     takes_runtime=True,

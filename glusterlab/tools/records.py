@@ -16,7 +16,7 @@ Operation = Literal[
     "record-rewrite", "pwrite", "pread", "fwrite", "frewrite", "fread", "freread",
     "create", "append", "overwrite", "delete", "delete-renamed", "rename", "ls-l", "readdir", "stat", "chmod",
     "mkdir", "rmdir", "symlink", "setxattr", "getxattr", "swift-get", "swift-put", "await-create", "cleanup",
-    "copy", "trim", "send", "receive",
+    "copy", "trim", "send", "receive", "untar",
 ]  # fmt: skip
 """What a workload did, in the suite's words."""
 

@@ -176,3 +176,17 @@ def test_deletion_counts_its_passes_and_what_is_left(tmp_path: Path, place: dict
         assert old in text
         (tmp_path / "gone" / "loop-w01.txt").write_text(text.replace(old, new))
         assert words in str(FILE_LOOP.parse(tmp_path / "gone", cell).problems)
+
+
+def test_an_archive_is_unpacked_and_gone(tmp_path: Path, place: dict[str, Any]) -> None:
+    cell = stress("untar", workers=3, runtime_s=None, files_per_worker=203, options=())
+    job = make_job(cell, work_dir=str(tmp_path / "work"), **place)
+    result = executed(job, tmp_path / "unpacked")
+    assert (result.problems, result.record.files, result.record.operation) == ((), 609, "untar")
+    assert result.record.files_per_s
+    assert len(list((tmp_path / "mount" / "d" / "w02").glob("*/*"))) == 203
+    assert not list((tmp_path / "work").glob("archive-*"))
+    # without the archive nothing comes out of it
+    bash(FILE_LOOP.command(job).script)
+    shutil.copy(FILE_LOOP.outputs(job)[1], tmp_path / "unpacked")
+    assert "worker 2: tar failed: tar: " in str(FILE_LOOP.parse(tmp_path / "unpacked", cell).problems)
