@@ -71,12 +71,12 @@ MEANINGS: Mapping[ReasonCode, Meaning] = {
     ),
     "event-ended-early": Meaning(
         "What was to happen to the pool for all of the workload was not seen to last until its end.",
-        "Take more files or a gentler throttle, a shorter workload, or state by 'at' when it is to begin.",
+        "Take more files, a shorter workload or a gentler throttle, or state by 'at' when it is to begin.",
     ),
     "event-failed": Meaning(
         "What happened to the pool during the workload failed, or did not end before the deadline.",
-        "Read event/status.jsonl of the sample, and the log VOLUME-rebalance.log below /var/log/glusterfs of servers;"
-        " raise the campaign's deadline where it was not done.",
+        "Read event/status.jsonl of the sample, and VOLUME-rebalance.log or glustershd.log below /var/log/glusterfs of"
+        " servers; raise the campaign's deadline where it was not done.",
     ),
     "clock-skew": Meaning(
         "A host's clock differs from the controller's by more than a second, or was set during the measurement.",

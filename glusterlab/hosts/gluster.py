@@ -135,7 +135,7 @@ class Volume:
         return cls(name, layout, tuple(places), f"{cluster.mount_root}/{point}", options, mounts)
 
     def to_grow(self, after: Layout, cluster: Cluster) -> Volume:
-        """A volume of its own with the same bricks, to which those of the layout `after` are to be added."""
+        """A volume of its own with the same bricks, which an event makes one of the layout `after`."""
         root, _, point = self.mount_point.rpartition("/")
         name = f"{self.name}{_GROWS}"
         own = replace(self, name=name, mount_point=f"{root}/{name}{point.removeprefix(self.name)}")
@@ -335,6 +335,20 @@ def empty_brick(pool: Pool, host: str, path: str) -> None:
     """Delete a brick's directory, whose process has ended, and make an empty one."""
     lines = ["set -e", script.call("gl_clear_dir", path.rpartition("/")[0]), shell.join(("mkdir", path))]
     pool.run_on(host, script.command(lines, deadline_s=_REMOVE_WITHIN_S))
+
+
+def heal_entries(pool: Pool, volume: Volume) -> bytes:
+    """Entries that wait for self-heal, counted on the bricks: a line ``SERVER heal N`` for each server."""
+    roots: dict[str, list[str]] = defaultdict(list)
+    for host, root in volume.places:
+        roots[host.name].append(root)
+    looks = {
+        name: script.command([script.part("heal", "gl_heal", 0, volume.name, *each)]) for name, each in roots.items()
+    }
+    results = pool.run(looks)
+    results.or_raise()
+    found = {name: script.need(script.read_parts(each), "heal", name).text for name, each in results.succeeded.items()}
+    return "".join(f"{name} {text}" for name, text in sorted(found.items())).encode()
 
 
 def _on_bricks(pool: Pool, volume: Volume, line: Callable[[str], str]) -> None:

@@ -311,7 +311,7 @@ def draw_over_time(figure: Frame, table: pd.DataFrame, sample: pd.DataFrame | No
     # what did not end has no length
     samples = [] if sample is None else sample.to_dict("records")
     events = [row for row in samples if row.get("event") and math.isfinite(row["event_s"])]
-    figure.subtitle += [f"Hatched: {event['event']} of the volume." for event in events]
+    figure.subtitle += [f"Hatched: {event['event']}, until it is done." for event in events]
     grid = figure.panels(len(subsystems), height=0.78 * len(subsystems) + 0.4, sharex="all")
     for axes, subsystem in zip(grid[:, 0], subsystems, strict=True):
         rows = table[table["subsystem"].astype(str) == subsystem]

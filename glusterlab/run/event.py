@@ -12,6 +12,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -32,10 +33,12 @@ COMMANDS, STATUS = "event/commands.jsonl", "event/status.jsonl"
 LOOK_EVERY_S = 2.0
 _BEGINS_WITHIN_S = 60.0
 _COMMANDS = {"rebalance": 2, "reset-brick": 3}  # that begin it
-_DONE_LOOKS = {"rebalance": 1, "reset-brick": 2}  # a heal has found nothing yet when its first look comes early
+_DONE_LOOKS = {"rebalance": 1, "reset-brick": 2}  # a directory that is healed may bring new entries
+_FOUND_WITHIN_S = 30.0  # in which a heal finds what it has to do
 
 State = Literal["not started", "in progress", "completed", "failed"]
 _NUMBERS = {"0": "not started", "1": "in progress", "2": "stopped", "3": "completed", "4": "failed"}
+_ENTRIES = re.compile(r"\S+ heal (\d+)")
 _WORDS = re.compile(r"(?:fix-layout )?(not started|in progress|stopped|completed|failed)")
 
 
@@ -77,17 +80,13 @@ def read_rebalance(text: bytes) -> Progress:
 
 
 def read_heal(text: bytes) -> Progress:
-    """`gluster volume heal VOLUME info summary --xml`; `ParseError` where it names no brick, or is no such output.
-
-    It is over when each brick says that it has no entry that waits.
-    """
-    bricks = gluster.read_xml(text).findall("healInfo/bricks/brick")
-    if not bricks:
-        raise ParseError("expected the bricks of a volume that is healed, found none")
-    waiting = [whole(brick.findtext("totalNumberOfEntries") or "") for brick in bricks]
-    state: State = "completed" if waiting == [0] * len(bricks) else "in progress"
-    split = sum(whole(brick.findtext("numberOfEntriesInSplitBrain") or "") or 0 for brick in bricks)
-    return Progress(state, None, None, split, None)
+    """Lines of `gluster.heal_entries`; it is over when no brick has an entry. `ParseError` for anything else."""
+    lines = text.decode("utf-8", "replace").splitlines()
+    found = [_ENTRIES.fullmatch(line) for line in lines]
+    if not found or None in found:
+        raise ParseError(f"expected the entries that wait on each server, found {text[:80]!r}")
+    waiting = any(int(match[1]) for match in found if match)
+    return Progress("in progress" if waiting else "completed", None, None, 0, None)
 
 
 READERS: Mapping[str, Callable[[bytes], Progress]] = {"rebalance": read_rebalance, "reset-brick": read_heal}
@@ -100,7 +99,7 @@ class EventRun:
         self._pool, self._server, self._volume, self._event = pool, server, volume, event
         self._deadline_s = deadline_s
         self._lines: dict[str, list[dict[str, Any]]] = {COMMANDS: [], STATUS: []}
-        self._workload_over, self._seen = threading.Event(), threading.Event()
+        self._workload_over, self._given, self._seen = threading.Event(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="glusterlab-event", daemon=True)
 
     def begin(self) -> None:
@@ -109,8 +108,12 @@ class EventRun:
         if self._event.do == "rebalance":
             gluster.ask(self._pool, self._server, "volume", "set", name, "cluster.rebal-throttle", throttle)
         self._thread.start()
+        if self._event.at_s is not None:
+            return
+        while not self._given.is_set():  # a brick of many files is not emptied in a minute
+            self._pool.sleep(0.05)
         end = time.monotonic() + _BEGINS_WITHIN_S
-        while self._event.at_s is None and not self._seen.is_set() and time.monotonic() < end:
+        while not self._seen.is_set() and time.monotonic() < end:
             self._pool.sleep(0.05)
 
     def end(self) -> None:
@@ -127,11 +130,13 @@ class EventRun:
     def _run(self) -> None:
         try:
             if not self._workload_over.wait(self._event.at_s or 0.0) and self._give():
+                self._given.set()
                 self._watch(time.monotonic() + self._deadline_s)
         except GlusterlabError:
             # the run was stopped: the workload's own thread meets that, too
             return
         finally:
+            self._given.set()
             self._seen.set()
 
     def _give(self) -> bool:
@@ -142,28 +147,30 @@ class EventRun:
         (host, path), brick = volume.bricks[0], volume.brick_names[0]
         return (
             self._tell(COMMANDS, "volume", "reset-brick", name, brick, "start")
-            and self._note(COMMANDS, ["empty", brick], lambda: gluster.empty_brick(self._pool, host.name, path))
+            and self._note(
+                COMMANDS, ["empty", host.name, path], lambda: gluster.empty_brick(self._pool, host.name, path)
+            )
             and self._tell(COMMANDS, "volume", "reset-brick", name, brick, brick, "commit", "force")
         )
 
     def _watch(self, end: float) -> None:
-        do, done = self._event.do, 0
-        asked = (
-            ("rebalance", self._volume.name, "status")
-            if do == "rebalance"
-            else ("heal", self._volume.name, "info", "summary")
-        )
+        do, name, done = self._event.do, self._volume.name, 0
+        begins = time.monotonic() + (_FOUND_WITHIN_S if do == "reset-brick" else 0.0)
         while time.monotonic() < end:
-            said = self._tell(STATUS, "volume", *asked, "--xml")
+            if do == "reset-brick":
+                said = self._note(STATUS, ["heal", name], lambda: gluster.heal_entries(self._pool, self._volume))
+            else:
+                said = self._tell(STATUS, "volume", "rebalance", name, "status", "--xml")
             try:
                 progress = READERS[do](self._lines[STATUS][-1]["output"].encode()) if said else None
             except ParseError:
                 return
-            done = done + 1 if progress is not None and progress.over else 0
-            if done == _DONE_LOOKS[do]:
-                return
             if progress is not None and progress.state == "in progress":
                 self._seen.set()
+                begins = 0.0
+            done = done + 1 if progress is not None and progress.over and time.monotonic() >= begins else 0
+            if done == _DONE_LOOKS[do]:
+                return
             self._pool.sleep(LOOK_EVERY_S)
 
     def _tell(self, name: str, *words: str) -> bool:
@@ -184,7 +191,8 @@ class EventRecord(NamedTuple):
     """What became of an event, by the files of its sample; times are epoch seconds.
 
     `start`: when gluster had begun it, None where it did not; `runs`: of all looks that found it in progress, when they
-    began and ended; `last`, `seen`: what the last look found, and when; `problem`: what gluster refused last.
+    began and ended; `last`: what the last look found, `seen`: when, or when it was first over; `problem`: what gluster
+    refused last.
     """
 
     start: float | None
@@ -198,21 +206,26 @@ def read_event(folder: Path) -> EventRecord:
     """Read the files of a sample; `ParseError` where one of them is not there, or is not what was written."""
     commands = _lines(folder / COMMANDS)
     problem = next((str(line["error"]) for line in commands if "error" in line), "")
-    do = "reset-brick" if renewed_brick(folder) else "rebalance"
+    do = "reset-brick" if commands and "reset-brick" in commands[0].get("command", []) else "rebalance"
     if problem or len(commands) < _COMMANDS[do]:
         return EventRecord(None, problem or "it was not begun")
-    runs, last, seen = [], None, math.nan
+    looks = []
     for line in _lines(folder / STATUS):
-        if problem := str(line.get("error", "")):
-            continue
-        last, seen = READERS[do](str(line.get("output", "")).encode()), float(line["end"])
-        if last.state == "in progress":
-            runs.append((float(line["time"]), seen))
-    return EventRecord(float(commands[-1]["end"]), problem, tuple(runs), last, seen)
+        if not (problem := str(line.get("error", ""))):
+            found = READERS[do](str(line.get("output", "")).encode())
+            looks.append((found, float(line["time"]), float(line["end"])))
+    runs = tuple((begin, end) for found, begin, end in looks if found.state == "in progress")
+    last, seen = (looks[-1][0], looks[-1][2]) if looks else (None, math.nan)
+    over = list(takewhile(lambda look: look[0].over, reversed(looks)))
+    if last is not None and len(over) >= _DONE_LOOKS[do]:
+        seen = over[-1][2]
+    elif last is not None and last.over:
+        last = last._replace(state="in progress")
+    return EventRecord(float(commands[-1]["end"]), problem, runs, last, seen)
 
 
 def has_grown(folder: Path) -> bool:
-    """Whether the volume of a sample got its further bricks, by what gluster said to the first command."""
+    """Whether the volume of a sample is another by its event, by what gluster said to the first command."""
     try:
         commands = _lines(folder / COMMANDS)
     except ParseError:
@@ -220,13 +233,13 @@ def has_grown(folder: Path) -> bool:
     return bool(commands) and "error" not in commands[0]
 
 
-def renewed_brick(folder: Path) -> str:
-    """Path of the brick that a sample's event emptied; empty where it has none."""
+def renewed_brick(folder: Path) -> tuple[str, str] | None:
+    """Server and path of the brick that a sample's event emptied; None where it has none."""
     try:
         words = [line.get("command", []) for line in _lines(folder / COMMANDS)]
     except ParseError:
-        return ""
-    return next((each[4].partition(":")[2] for each in words if each[1:3] == ["volume", "reset-brick"]), "")
+        return None
+    return next(((each[1], each[2]) for each in words if each[:1] == ["empty"]), None)
 
 
 def command_times(folder: Path) -> list[tuple[float, float]]:
@@ -268,6 +281,8 @@ def event_reasons(folder: Path, cell: Cell, command: CommandRecord) -> Iterator[
         yield Reason(code="event-ended-early", message=f"{event.words} {what}")
     elif event.at_s is not None and start > command.end:
         yield Reason(code="event-not-started", message=f"{event.words} began after the workload had ended")
+    elif event.do == "reset-brick" and not runs:
+        yield Reason(code="event-not-started", message=f"{event.words}: no brick was seen to have entries to heal")
     if last is None or last.state != "completed" or last.failures:
         found = problem or (f"'{last.state}', with {last.failures} failures" if last else "nothing")
         message = f"expected {event.do} completed without failures, found {found}"

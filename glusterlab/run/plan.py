@@ -209,7 +209,7 @@ def _event_problem(cell: Cell, tool: VolumeTool) -> str | None:
     if tool.most_probes(cell) > 1:
         return f"{cell.tool} takes several commands, and an event lies beside one: leave 'event' out"
     if cell.event.at_s is None and not tool.needs_files(cell.operation):
-        return f"before {cell.operation} there are no files to move: state 'at', by when there are some"
+        return f"before {cell.operation} there are no files to move or to heal: state 'at', by when there are some"
     return event_problem(cell)
 
 

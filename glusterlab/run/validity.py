@@ -90,8 +90,8 @@ def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[st
                 reasons.append(Reason(code="controller-error", message=message))
     if len(healths) == len(moments):
         seconds = 0.0 if command is None else command.end - command.start
-        renewed = renewed_brick(folder) if cell.event is not None else ""
-        reasons += change_reasons(healths[0], healths[1], seconds, grown=cell.event is not None, renewed=renewed)
+        grown = cell.event is not None and cell.event.to is not None
+        reasons += change_reasons(healths[0], healths[1], seconds, grown=grown, renewed=renewed_brick(folder))
     if command is not None and not failure.exists():
         reasons.extend(_telemetry_reasons(folder, (*servers, *clients), command))
     unique = tuple(dict.fromkeys(reasons))
@@ -183,12 +183,12 @@ def _telemetry_reasons(folder: Path, hosts: Sequence[str], command: CommandRecor
 
 
 def change_reasons(
-    before: Health, after: Health, measured_s: float, *, grown: bool = False, renewed: str = ""
+    before: Health, after: Health, measured_s: float, *, grown: bool = False, renewed: tuple[str, str] | None = None
 ) -> list[Reason]:
     """What is wrong with the time between two health readings; what an old sample did not keep is not judged.
 
-    `grown`: bricks were added in that time, or one began anew, for which clients connect anew and daemons of features
-    begin anew. `renewed`: path of that brick.
+    `grown`: bricks were added in that time, for which clients connect anew. `renewed`: server and path of a brick that
+    an event made begin anew. For both daemons of features begin anew.
     """
     pids = {(brick.host, brick.path): brick.pid for brick in before.bricks}
     restarted = [
@@ -200,10 +200,10 @@ def change_reasons(
         *(
             Reason(code="brick-offline", message=f"{brick.path} was restarted during the workload", host=brick.host)
             for brick in restarted
-            if [brick.path for brick in restarted] != [renewed]
+            if (brick.host, brick.path) != renewed
         ),
         *_restarted_tiers(before, after),
-        *(() if grown else _restarted_features(before, after)),
+        *(() if grown or renewed else _restarted_features(before, after)),
         *_lost_links(before, after),
         *(() if grown else _lost_connections(before, after, restarted)),
         *access_changes(before, after),

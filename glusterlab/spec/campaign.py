@@ -174,7 +174,7 @@ class EventSpec(SpecModel):
             raise problem("expected the geometry that the volume grows to", "to")
         for name in ("to", "throttle"):
             if self.do != "rebalance" and getattr(self, name) is not None:
-                raise problem(f"only a rebalance has it, and this is a {self.do}: leave it out", name)
+                raise problem(f"only a rebalance has '{name}', and this is a {self.do}: leave it out", name)
         return self
 
 

@@ -112,8 +112,8 @@ class Cells(SpecModel):
 
     All but layout and size match what is equal in the samples table. ``options``: all those of the volume, as
     ``name=value; name=value``, and "" for none; ``release``: of GlusterFS; ``hot``: geometry of the hot tier, and none
-    where it is left out; so are ``features``, ``bitrot; quota`` for both, and ``event``, which is ``rebalance``, by any
-    ``event_throttle`` where that is left out.
+    where it is left out; so are ``features``, ``bitrot; quota`` for both, and ``event``, ``rebalance`` (by any
+    ``event_throttle`` where that is left out) or ``reset-brick``.
     """
 
     layout: Axis[Name] | None = None

@@ -39,7 +39,7 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
         "access": ("str", "native, ..."),
         "caches": ("str", "cold: dropped before the sample; hot: filled by a pass that was not measured"),
         "event": ("str", "what happened to the pool meanwhile: rebalance or reset-brick; empty for nothing"),
-        "event_throttle": ("str", "how hard: lazy, normal or aggressive; empty for nothing"),
+        "event_throttle": ("str", "how hard a rebalance: lazy, normal or aggressive; else empty"),
         "mounts": ("int64", "mounts of the volume on each client, over which its workers are spread"),
         "tool": ("str", "its name"),
         "operation": ("str", "write, read, create"),
@@ -72,7 +72,7 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
         ),
         "event_s": (
             "float64",
-            "seconds that it took, as gluster counts on the slowest server; NaN where it did not end",
+            "seconds that it took, a rebalance as gluster counts on the slowest server, a heal by looks; else NaN",
         ),
         "event_files": ("float64", "files that the event moved; NaN where gluster does not say"),
         "event_bytes": ("float64", "bytes that the event moved; NaN where gluster does not say"),

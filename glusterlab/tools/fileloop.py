@@ -29,7 +29,8 @@ FILES, DIRECTORIES = 100, 100
 NO_SYNC, WRITERS, APART = "--no-sync", "--writers", "--apart"
 PASSES = 5  # of rm, at the most
 
-_COUNTED = re.compile(r"^(?P<what>minutes|passes):(?P<each>[ 0-9]+)$", re.MULTILINE)
+IDLE_S = 60  # without a file, after which a worker of a stress test stands still
+_COUNTED = re.compile(r"^(?P<what>idle|passes|minute \d+): (?P<count>\d+)(?: files)?$", re.MULTILINE)
 _DONE = re.compile(
     r"worker (?P<worker>\d+) on (?P<host>\S+): (?P<files>\d+) files from (?P<start>[0-9.]+) to (?P<end>[0-9.]+), "
     r"(?P<failed>\d+) failed, (?P<wrong>\d+) wrong"
@@ -65,9 +66,17 @@ while :; do
     {until}
 done
 """
-_MINUTE = "minute=$(((EPOCHSECONDS - ${begin%.*}) / 60))"
-_TICK = f"{_MINUTE}; per[minute]=$((per[minute] + 1))"
-_TICKS = f'{_MINUTE}; for ((n = 0; n <= minute; n++)); do all+=" $((per[n]))"; done; echo "minutes:$all"'
+_TICK = """\
+now=$EPOCHSECONDS at=$(((EPOCHSECONDS - ${begin%.*}) / 60))
+    [ "$at" -eq "$minute" ] || { echo "minute $((minute + 1)): $in files"; minute=$at in=0; }
+    [ $((now - last)) -le "$idle" ] || idle=$((now - last))
+    in=$((in + 1)) last=$now"""
+_FIRST_TICK = "minute=0 in=0 idle=0 last=$EPOCHSECONDS\n"
+_LAST_TICK = """
+[ $((EPOCHSECONDS - last)) -le "$idle" ] || idle=$((EPOCHSECONDS - last))
+echo "minute $((minute + 1)): $in files"
+echo "idle: $idle"
+"""
 _ARCHIVE = """\
 set -e
 tree=$(mktemp -d {archive}.XXXXXX)
@@ -108,6 +117,10 @@ class FileLoop(VolumeTool):
         operation, writers = cell.operation, _writers(cell)
         if operation in ("read", "mixed") and cell.runtime_s is None:
             return f"file-loop's {operation} goes on for a runtime, such as 10 min"
+        if operation in ("delete", "untar") and cell.runtime_s is not None:
+            return f"file-loop's {operation} ends when its files are done: leave 'runtime' out"
+        if operation != "mixed" and (writers or APART in cell.options):
+            return f"{WRITERS} and {APART} are of mixed, and this is {operation}: give them to a workload of its own"
         if operation == "mixed" and not 0 < writers < cell.workers:
             return f"mixed has writers and readers: expected {WRITERS} N below its {cell.workers} workers"
         if operation == "mixed" and APART in cell.options and clients < 2:
@@ -169,8 +182,9 @@ class FileLoop(VolumeTool):
                     **shared,
                 )
                 counted = f"wrong=$(find {place} -type f ! -size {cell.file_size_bytes}c | wc -l)"
-            counted += f"\n{_TICKS}" if cell.operation == "mixed" else ""
             script = ("mapfile -t list\n" if role == "read" else "") + _BEGIN.format(seconds=round(cell.runtime_s or 0))
+            if cell.operation == "mixed":
+                script, counted = script + _FIRST_TICK, _LAST_TICK + counted
             script += loop + _END.format(worker=worker, host=host.name, counted=counted)
             words = quote(join(("bash", "-c", script)))
             output = quote(f"{job.tool_dir}/loop-w{worker:02d}.txt")
@@ -234,7 +248,7 @@ def _role(cell: Cell, worker: int) -> str:
 
 def _places(job: Job) -> list[tuple[Host, str]]:
     """Client and folder of each worker; with `APART` writers are on the first client, and readers on the others."""
-    if APART not in job.cell.options:
+    if job.cell.operation != "mixed" or APART not in job.cell.options:
         return job.places
     writers, (first, *others) = _writers(job.cell), job.clients
     hosts = [others[n % len(others)] if n >= 0 else first for n in range(-writers, job.cell.workers - writers)]
@@ -249,9 +263,9 @@ def _worker(base: WorkloadRecord, number: int, path: Path, cell: Cell) -> Worker
         raise ParseError(f"expected the last line of worker {number}, found {said[0][:200]!r}", file=path)
     files, seconds = int(found["files"]), float(found["end"]) - float(found["start"])
     failed, wrong = int(found["failed"]), int(found["wrong"])
-    counted = {each["what"]: [int(count) for count in each["each"].split()] for each in _COUNTED.finditer(text)}
-    minutes = counted.get("minutes", [])[: int(seconds // 60)]
-    (passes,) = counted.get("passes", [1])
+    counted = {each["what"]: int(each["count"]) for each in _COUNTED.finditer(text)}
+    idle, passes = counted.pop("idle", 0), counted.pop("passes", 1)
+    minutes = {what.removeprefix("minute "): count for what, count in counted.items()}
     first = text.splitlines()[0][:200]
     kinds = {"create": "files have another size", "read": "drops were refused", "delete": "files are left"}
     what = (kinds | {"untar": "files are not there, or have another size"})[role]
@@ -261,7 +275,7 @@ def _worker(base: WorkloadRecord, number: int, path: Path, cell: Cell) -> Worker
         f"{of}: {first}": failed,
         f"{wrong} {what}": wrong,
         f"took {passes} passes": passes != 1,
-        f"no file in minute {minutes.index(0) + 1 if 0 in minutes else 0} of {len(minutes)}": 0 in minutes,
+        f"did no file for {idle} s": idle >= IDLE_S,
         "no file was done": files == 0 or seconds <= 0,
         f"expected {cell.runtime_s} s, found {seconds:.1f}": seconds < (cell.runtime_s or 0.0) - 1.0,
     }
@@ -278,7 +292,7 @@ def _worker(base: WorkloadRecord, number: int, path: Path, cell: Cell) -> Worker
         throughput_bytes_per_s=rate and (None if role == "delete" else rate * cell.file_size_bytes),
         valid=not reasons,
         reasons=reasons,
-        details={"start_s": float(found["start"]), "role": role, **counted},
+        details={"start_s": float(found["start"]), "role": role, "idle_s": idle, "passes": passes, "minutes": minutes},
     )
 
 

@@ -133,7 +133,7 @@ def test_a_sample_over_time_shades_its_measured_part(rows: pd.DataFrame, telemet
     hatched = drawn(
         lambda frame, table: draw_over_time(frame, table, event), subsystems_over_time(table), footer="here"
     )
-    assert "Hatched: rebalance of the volume." in words(hatched)
+    assert "Hatched: rebalance, until it is done." in words(hatched)
     (span,) = (patch for patch in hatched.axes[0].patches if isinstance(patch, Rectangle) and patch.get_hatch())
     assert (span.get_x(), span.get_width()) == pytest.approx((-5.0, 90.0))
     over_time = subsystems_over_time(table)

@@ -20,7 +20,7 @@ from glusterlab.run.validity import change_reasons
 from glusterlab.spec import Campaign, Cell, Cluster
 from glusterlab.store.evidence import unpacked
 from glusterlab.store.records import BrickHealth, CommandRecord, Health, read_record
-from glusterlab.store.sample import Window
+from glusterlab.store.sample import Sample, Window
 from tests.run.test_runner import CAMPAIGN, CLUSTER, MIRROR, PLAIN, Bench, changed
 
 WORKLOAD = CAMPAIGN["workloads"][0]
@@ -78,21 +78,12 @@ def test_states_of_servers_make_that_of_a_rebalance() -> None:
         read_rebalance(output())
 
 
-def healing(*entries: object) -> bytes:
-    bricks = "".join(
-        f"<brick><name>s:/b</name><status>Connected</status><totalNumberOfEntries>{each}</totalNumberOfEntries>"
-        "<numberOfEntriesInSplitBrain>0</numberOfEntriesInSplitBrain></brick>"
-        for each in entries
-    )
-    return f"<cliOutput><healInfo><bricks>{bricks}</bricks></healInfo><opRet>0</opRet></cliOutput>".encode()
-
-
-def test_a_heal_is_over_when_no_brick_has_entries_and_each_says_so() -> None:
-    states = {(0, 0): "completed", (0, 3): "in progress", (0, "-"): "in progress"}
-    for entries, state in states.items():
-        assert read_heal(healing(*entries)) == (state, None, None, 0, None)
-    with pytest.raises(ParseError, match="found none"):
-        read_heal(healing())
+def test_a_heal_is_over_when_no_server_has_entries() -> None:
+    for text, state in {"s1 heal 0\ns2 heal 0\n": "completed", "s1 heal 0\ns2 heal 3\n": "in progress"}.items():
+        assert read_heal(text.encode()) == (state, None, None, 0, None)
+    for text in ("", "s1 heal 0\nunreachable"):
+        with pytest.raises(ParseError, match="expected the entries that wait on each server, found "):
+            read_heal(text.encode())
 
 
 def judged(folder: Path, cell: Cell) -> list[Reason]:
@@ -209,64 +200,119 @@ def test_its_commands_run_beside_the_workloads_and_have_no_place_in_their_order(
 
 
 def reset(bench: Bench, entries: list[int]) -> None:
-    """Let the pool know the command, and looks find so many entries of each brick, of which the last stays."""
+    """Let the pool know the command, and looks at it find so many entries, of which the last stays."""
     bench.when("volume reset-brick", lambda _: Outcome(b"done", b"", 0))
 
-    def look(_: str) -> Outcome:
-        found = entries.pop(0) if len(entries) > 1 else entries[0]
-        return Outcome(healing(found, found), b"", 0)
+    def look(_: str) -> None:
+        bench.transport.heal_pending = entries.pop(0) if len(entries) > 1 else entries[0]
 
-    bench.when("info summary", look)
+    bench.when("gl_part heal gl_heal 0 ", look, host="s1")
+
+
+def healed(bench: Bench, what: dict[str, Any]) -> Sample:
+    bench.run(campaign_with(what, layouts=[MIRROR]), judged)
+    (sample,) = (sample for sample in bench.samples if "reset-brick" in sample.cell_id)
+    assert not any("grows" in name for name in bench.transport.volumes)
+    return sample
 
 
 def test_a_brick_is_emptied_and_healed_on_a_volume_of_its_own(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event, "LOOK_EVERY_S", 0.02)
-    # the first look comes before the pool has found what it lacks
-    reset(bench, [0, *[5] * 40, 0])
-    summary = bench.run(campaign_with(HEAL, layouts=[MIRROR]), judged)
-    (sample,) = (sample for sample in bench.samples if "reset-brick" in sample.cell_id)
-    assert (sample.reasons, summary.exit_code) == ((), 0)
+    # the first looks come before the pool has found what it lacks; once it seems to be done
+    reset(bench, [0, 0, 0, *[5] * 20, 0, *[5] * 20, 0])
+    sample = healed(bench, HEAL)
+    assert sample.reasons == ()
     assert sample.cell_id.startswith("iozone-read-1mib-replicate-1x2-jbod-native-w2-reset-brick-")
     with unpacked(sample.path) as folder:
         commands = [json.loads(line)["command"] for line in (folder / event.COMMANDS).read_text().splitlines()]
-        columns = event_columns(folder)
-        path = event.renewed_brick(folder)
+        looks = [json.loads(line) for line in (folder / event.STATUS).read_text().splitlines()]
+        columns, renewed = event_columns(folder), event.renewed_brick(folder)
         health = read_record(Health, folder / "gluster/after/health.json")
-    brick = commands[0][4]
-    assert [command[-1] for command in commands] == ["start", brick, "force"]
-    assert commands[2][1:6] == ["volume", "reset-brick", commands[0][3], brick, brick]
-    assert (brick.partition(":")[2], commands[0][3].endswith("-grows")) == (path, True)
+    name, brick = commands[0][3:5]
+    path = brick.partition(":")[2]
+    assert (name.endswith("-grows"), renewed) == (True, ("s1", path))
+    assert [command[1:] for command in commands] == [
+        ["volume", "reset-brick", name, brick, "start"],
+        ["s1", path],
+        ["volume", "reset-brick", name, brick, brick, "commit", "force"],
+    ]
     assert any(f"mkdir {path}" in text for text in bench.transport.scripts("s1", "gl_clear_dir"))
     assert (columns["event_files"], columns["event_bytes"]) == (None, None)
-    assert columns["event_s"]
-    assert not any("grows" in name for name in bench.transport.volumes)
+    # until the first of the two looks that agree
+    assert columns["event_s"] == looks[-2]["end"] - columns["event_start_s"]
     # its process is another one afterwards; no other brick's may be
-    (old, new) = (
-        [BrickHealth(host="s1", path=each, online=True, pid=pid + n) for n, each in enumerate((path, "/b"))]
+    old, new = (
+        [BrickHealth(host=host, path=path, online=True, pid=pid + n) for n, host in enumerate(("s1", "s2"))]
         for pid in (10, 20)
     )
-    before, first, both = (health.model_copy(update={"bricks": each}) for each in (old, [new[0], old[1]], new))
-    assert change_reasons(before, first, 1.0, grown=True, renewed=path) == []
-    assert len(change_reasons(before, first, 1.0, grown=True)) == 1
-    assert len(change_reasons(before, both, 1.0, grown=True, renewed=path)) == 2
+    before, first, other = (health.model_copy(update={"bricks": each}) for each in (old, [new[0], old[1]], new))
+    assert change_reasons(before, first, 1.0, renewed=renewed) == []
+    assert [reason.host for reason in change_reasons(before, other, 1.0, renewed=renewed)] == ["s2"]
+    assert len(change_reasons(before, first, 1.0)) == 1
 
 
-def test_what_is_wrong_with_a_heal(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("what", "entries", "refused", "code", "message"),
+    [
+        (HEAL, [5], True, "event-not-started", "reset-brick.*not now"),
+        (HEAL, [0], False, "event-not-started", "was not seen in progress before the workload began"),
+        ({**HEAL, "at": "10 ms"}, [0], False, "event-not-started", "no brick was seen to have entries to heal"),
+        (HEAL, [*[5] * 3, 0], False, "event-ended-early", "was over .* and the workload after"),
+    ],
+)
+def test_what_is_wrong_with_a_heal(
+    bench: Bench,
+    monkeypatch: pytest.MonkeyPatch,
+    what: dict[str, Any],
+    entries: list[int],
+    refused: bool,
+    code: str,
+    message: str,
+) -> None:
     monkeypatch.setattr(event, "LOOK_EVERY_S", 0.02)
-    reset(bench, [5])
-    bench.when("volume reset-brick", lambda _: Outcome(b"", b"not now", 1), host="s1")
-    bench.run(campaign_with(HEAL, layouts=[MIRROR]), judged)
-    (sample,) = (sample for sample in bench.samples if "reset-brick" in sample.cell_id)
-    assert [reason.code for reason in sample.reasons] == ["event-not-started"]
-    assert "not now" in sample.reasons[0].message
+    monkeypatch.setattr(event, "_FOUND_WITHIN_S", 0.2)
+    reset(bench, entries)
+    if refused:
+        bench.when("volume reset-brick", lambda _: Outcome(b"", b"not now", 1), host="s1")
+    if what is not HEAL:
+        # the workload waits until the event is over
+        over = threading.Event()
+        bench.transport.hooks.append(lambda _, text: over.set() if "gl_part heal gl_heal 0 " in text else None)
+
+        def wait(_: str) -> None:
+            # not in the cell without an event
+            if any("grows" in name for name in bench.transport.volumes):
+                assert over.wait(60)
+
+        bench.when("-i 1", wait)
+    found = {reason.code: reason.message for reason in healed(bench, what).reasons}
+    assert re.search(message, found.pop(code))
+    assert found.keys() <= {"event-ended-early"}
+
+
+def test_one_look_that_found_nothing_is_no_end(tmp_path: Path) -> None:
+    (tmp_path / "event").mkdir()
+    words = ["gluster", "volume", "reset-brick", "v", "h:/b", "start"]
+    told = [{"command": each, "time": 1.0, "end": 2.0} for each in (words, ["empty", "s1", "/b"], [*words, "force"])]
+    (tmp_path / event.COMMANDS).write_text("".join(f"{json.dumps(line)}\n" for line in told))
+    looks = [
+        {"time": 3.0, "end": 4.0, "output": "s1 heal 7\n"},
+        {"time": 5.0, "end": 6.0, "output": "s1 heal 0\n"},
+        {"time": 7.0, "end": 8.0, "error": "not reachable"},
+    ]
+    (tmp_path / event.STATUS).write_text("".join(f"{json.dumps(line)}\n" for line in looks))
+    found = event.read_event(tmp_path)
+    assert (found.start, found.problem, found.runs) == (2.0, "not reachable", ((3.0, 4.0),))
+    assert found.last is not None
+    assert found.last.state == "in progress"
 
 
 @pytest.mark.parametrize(
     ("what", "message"),
     [
         ({"do": "rebalance"}, "expected the geometry that the volume grows to"),
-        ({**HEAL, "to": "2x2"}, "only a rebalance has it, and this is a reset-brick"),
-        ({**HEAL, "throttle": "lazy"}, "only a rebalance has it"),
+        ({**HEAL, "to": "2x2"}, "only a rebalance has 'to', and this is a reset-brick"),
+        ({**HEAL, "throttle": "lazy"}, "only a rebalance has 'throttle'"),
     ],
 )
 def test_a_rebalance_alone_has_a_geometry_and_a_throttle(what: dict[str, Any], message: str) -> None:
@@ -293,7 +339,7 @@ def test_what_no_event_can_happen_to_is_left_out_with_its_reason(bench: Bench) -
     assert "a brick is healed from others" in refused(HEAL)
     assert why_not(bench, what=HEAL, layouts=[MIRROR]) == set()
     write = {**WORKLOAD, "operations": "write", "event": FIRST}
-    assert "there are no files to move: state 'at'" in refused(FIRST, workloads=[write])
+    assert "there are no files to move or to heal: state 'at'" in refused(FIRST, workloads=[write])
     assert why_not(bench, what=FIRST, workloads=[{**write, "event": {**FIRST, "at": "1 s"}}]) == set()
 
 

@@ -11,7 +11,7 @@ from glusterlab.errors import ParseError
 from glusterlab.tools import volume_tools
 from glusterlab.tools.base import Job, Measurement
 from glusterlab.tools.dd import DD
-from glusterlab.tools.fileloop import FILE_LOOP
+from glusterlab.tools.fileloop import _FIRST_TICK, _LAST_TICK, _TICK, FILE_LOOP
 from tests.hosts.shell import bash
 from tests.tools.jobs import make_cell, make_job
 
@@ -137,13 +137,17 @@ def test_a_stress_test_has_writers_and_readers_at_once(tmp_path: Path, place: di
     assert (result.problems, result.record.valid, result.record.operation) == ((), True, "mixed")
     assert [worker.host for worker in result.workers] == ["client01"] * 2 + ["client02"] * 3
     assert [worker.details["role"] for worker in result.workers] == ["create"] * 2 + ["read"] * 3
-    assert [sum(worker.details["minutes"]) for worker in result.workers] == [worker.files for worker in result.workers]
+    assert [worker.details["minutes"] for worker in result.workers] == [
+        {"1": worker.files} for worker in result.workers
+    ]
     together = make_job(stress(options=("--writers=2",)), work_dir=str(tmp_path), **place)
     assert FILE_LOOP.command(together).script.count("client01: ") == 3  # in turn, as without writers
     for changed, words in (
         ({"runtime_s": None}, "mixed goes on for a runtime"),
         ({"options": ()}, "expected --writers N below its 5 workers"),
         ({"options": ("--writers", "5")}, "expected --writers N below its 5 workers"),
+        ({"operation": "create"}, "are of mixed, and this is create"),
+        ({"operation": "delete"}, "file-loop's delete ends when its files are done"),
     ):
         assert words in (FILE_LOOP.not_runnable(stress(**changed), 2) or "")
     assert "readers on the others, and there is one" in (FILE_LOOP.not_runnable(cell, 1) or "")
@@ -151,12 +155,24 @@ def test_a_stress_test_has_writers_and_readers_at_once(tmp_path: Path, place: di
 
 def test_a_worker_that_stood_still_for_a_minute_has_not_passed(tmp_path: Path) -> None:
     for worker in range(1, 6):
-        minutes = "minutes: 9 0 4 1\n" if worker == 3 else "minutes: 9 1 4 0\n"
+        idle = "minute 1: 9 files\nminute 3: 5 files\nidle: 61\n" if worker == 3 else "minute 1: 9 files\nidle: 59\n"
         line = f"worker {worker} on client01: 14 files from 100.0 to 281.5, 0 failed, 0 wrong\n"
-        (tmp_path / f"loop-w{worker:02d}.txt").write_text(minutes + line)
+        (tmp_path / f"loop-w{worker:02d}.txt").write_text(idle + line)
     result = FILE_LOOP.parse(tmp_path, stress(runtime_s=180.0))
-    # the last, broken minute of the others is none
-    assert [str(problem) for problem in result.problems] == ["tool-incomplete: worker 3: no file in minute 2 of 3"]
+    assert [str(problem) for problem in result.problems] == ["tool-incomplete: worker 3: did no file for 61 s"]
+    assert result.workers[2].details["minutes"] == {"1": 9, "3": 5}
+
+
+def test_the_ticks_of_a_stress_test_tell_minutes_and_the_longest_wait(tmp_path: Path) -> None:
+    # a clock of its own: files at 0, 1, 59, 61 and 200 s, the end at 230 s
+    loop = "\n".join(f"EPOCHSECONDS={1000 + at}\n{_TICK}" for at in (0, 1, 59, 61, 200))
+    script = f"unset EPOCHSECONDS; EPOCHSECONDS=1000 begin=1000.5\n{_FIRST_TICK}{loop}\nEPOCHSECONDS=1230\n{_LAST_TICK}"
+    assert bash(script).stdout.splitlines() == [
+        "minute 1: 3 files",
+        "minute 2: 1 files",
+        "minute 4: 1 files",
+        "idle: 139",
+    ]
 
 
 def test_deletion_counts_its_passes_and_what_is_left(tmp_path: Path, place: dict[str, Any]) -> None:
@@ -164,7 +180,7 @@ def test_deletion_counts_its_passes_and_what_is_left(tmp_path: Path, place: dict
     made = make_job(cell.model_copy(update={"operation": "create"}), work_dir=str(tmp_path), **place)
     assert executed(made, tmp_path / "made").problems == ()
     gone = executed(make_job(cell, work_dir=str(tmp_path), **place), tmp_path / "gone")
-    assert (gone.problems, gone.record.files, gone.workers[0].details["passes"]) == ((), 2, [1])
+    assert (gone.problems, gone.record.files, gone.workers[0].details["passes"]) == ((), 2, 1)
     assert gone.record.throughput_bytes_per_s is None
     assert gone.record.files_per_s
     text = (tmp_path / "gone" / "loop-w01.txt").read_text()
