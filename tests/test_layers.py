@@ -39,9 +39,9 @@ LAYERS = (
 
 RANK = {name: place for place, names in enumerate(LAYERS) for name in names}
 
-LIBRARY_LINES, TEST_LINES, FLAT_FILES = 48_630, 38_090, 12
-"""Only ever lowered, but for tests of what studies need and for the report, which may have 2,500 lines of its own; the
-design allows 48,000 with all studies, and the report besides."""
+LIBRARY_LINES, REPORT_LINES, TEST_LINES, FLAT_FILES = 47_726, 1_126, 38_330, 12
+"""Only lowered, but for what studies need and their tests. The design allows 48,000 with all studies and accesses, and
+2,500 of Python for the report, ``glusterlab/site``, which the first number leaves out."""
 
 
 def modules() -> dict[str, Path]:
@@ -116,6 +116,8 @@ def test_it_is_small(folder: str, most: int) -> None:
         sizes.setdefault(parts[0] if len(parts) > 1 else "(flat)", []).append(len(path.read_text().splitlines()))
     for name, lines in sorted(sizes.items(), key=lambda item: -sum(item[1])):
         print(f"{name:14}{len(lines):6}{sum(lines):8}")  # noqa: T201  the table is what the test is for, too
+    report = sum(sizes.pop("site", ())) if folder == "glusterlab" else 0
     assert sum(sum(lines) for lines in sizes.values()) <= most
+    assert report <= REPORT_LINES
     if folder == "glusterlab":
         assert len(sizes["(flat)"]) <= FLAT_FILES

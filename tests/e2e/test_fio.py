@@ -55,7 +55,14 @@ workloads:
     runtime: 20 s  # gluster takes ten to start a rebalance
     model: large-file
     event: {do: rebalance, to: 2x2, throttle: aggressive, at: 1 s}
-exclude: [{where: {layout: signed, event: rebalance}, reason: one of the two at a time}]
+  - tool: fio
+    operations: read
+    file_size: 2 MiB
+    record_size: 64 KiB
+    runtime: 10 s
+    model: large-file
+    event: {do: reset-brick, at: 1 s}
+exclude: [{where: {layout: signed, event: [rebalance, reset-brick]}, reason: one of the two at a time}]
 """
 
 
@@ -98,10 +105,13 @@ def test_features_are_on_and_a_volume_grows_meanwhile(pool: Path) -> None:
     glusterlab("run", "features.yaml", "--cluster", cluster, cwd=pool)
     glusterlab("verify", "raw/features", cwd=pool)
     samples = valid_samples(build.load(pool / "raw/features", pool / "tables").samples)
-    assert len(samples) == 3
+    assert len(samples) == 4
     (signed,) = samples[samples["features"] != ""].to_dict("records")
-    (grown,) = samples[samples["event"] != ""].to_dict("records")
+    (grown,) = samples[samples["event"] == "rebalance"].to_dict("records")
+    (healed,) = samples[samples["event"] == "reset-brick"].to_dict("records")
     assert (signed["layout"], signed["features"], signed["event"]) == ("signed", "bitrot; quota", "")
     assert (grown["layout"], grown["event"], grown["event_throttle"]) == ("plain", "rebalance", "aggressive")
     assert grown["part_start_s"] < grown["event_start_s"] < grown["part_end_s"]
     assert grown["event_s"] >= 0
+    # 8 MiB in the brick, of which a disk writes 0.4 MB in a second
+    assert (healed["layout"], healed["event_throttle"], healed["event_s"] > 5) == ("plain", "", True)
