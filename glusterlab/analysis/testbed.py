@@ -97,6 +97,6 @@ def pooled_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
         agree = found.low <= 1 <= found.high
         numbers = f"{found.centre:.3f} ({found.low:.3f} to {found.high:.3f})"
         words = f"{found.n} cells of {format_size(int(size))} at 1:{slow:g} and 1:{fast:g} pooled: {numbers}"
-        words += ", which holds 1" if agree else ", which does not hold 1"
+        words += ", which holds 1." if agree else ", which does not hold 1."
         records.append((size, slow, fast, found.n, found.centre, found.low, found.high, agree, words))
     return pd.DataFrame.from_records(records, columns=[*columns, "cells", "ratio", "low", "high", "agree", "words"])

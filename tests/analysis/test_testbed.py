@@ -101,5 +101,5 @@ def test_cells_that_hold_1_one_by_one_may_not_do_so_together() -> None:
     half = 1.96 * math.sqrt(2 * 0.02**2 / 3 / 4)
     assert (row["cells"], row["agree"]) == (4, False)
     assert (row["ratio"], row["low"]) == pytest.approx((1.04, 1.04 * math.exp(-half)), rel=1e-4)
-    assert row["words"] == "4 cells of 4 GiB at 1:400 and 1:200 pooled: 1.040 (1.023 to 1.057), which does not hold 1"
+    assert row["words"] == "4 cells of 4 GiB at 1:400 and 1:200 pooled: 1.040 (1.023 to 1.057), which does not hold 1."
     assert pooled_pairs(pairs.head(1)).empty
