@@ -308,7 +308,6 @@ FILE_LOOP = FileLoop(
     options={NO_SYNC: None, WRITERS: "[1-9][0-9]{0,4}", APART: None},
     programs=(
         Program("dd", "coreutils", ("--version",), "9.1", frozenset({"client"}), required=False),
-        Program("tar", "tar", ("--version",), "1.34", frozenset({"client"}), required=False, serves="untar"),
         Program("shuf", "coreutils", ("--version",), "9.1", frozenset({"client"}), required=False),
     ),
     takes_runtime=True,
