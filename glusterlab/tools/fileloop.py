@@ -78,8 +78,9 @@ echo "minute $((minute + 1)): $in files"
 echo "idle: $idle"
 """
 _ARCHIVE = """\
-set -e
+set -eo pipefail
 tree=$(mktemp -d {archive}.XXXXXX)
+trap 'rm -rf "$tree"' EXIT
 for ((n = 0; n < {files}; n += {each})); do
     mkdir "$tree/$n"
     left=$(({files} - n))
@@ -87,7 +88,6 @@ for ((n = 0; n < {files}; n += {each})); do
     head -c "$bytes" /dev/zero | split -b {size} -a 4 -d - "$tree/$n/"
 done
 tar -cf {archive} -C "$tree" .
-rm -r "$tree"
 """
 _UNTAR = "said=$(tar -xf {archive} -C {folder} 2>&1) || {complain}\n"
 _UNPACKED = """\

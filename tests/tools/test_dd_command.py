@@ -202,6 +202,9 @@ def test_an_archive_is_unpacked_and_gone(tmp_path: Path, place: dict[str, Any]) 
     assert result.record.files_per_s
     assert len(list((tmp_path / "mount" / "d" / "w02").glob("*/*"))) == 203
     assert not list((tmp_path / "work").glob("archive-*"))
+    # one that cannot be made leaves nothing
+    assert bash(FILE_LOOP.prepare(job)[1].script.replace("head -c", "false")).returncode
+    assert not list((tmp_path / "work").glob("archive-*"))
     # without the archive nothing comes out of it
     bash(FILE_LOOP.command(job).script)
     shutil.copy(FILE_LOOP.outputs(job)[1], tmp_path / "unpacked")
