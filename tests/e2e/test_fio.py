@@ -52,14 +52,14 @@ workloads:
     operations: read
     file_size: 2 MiB
     record_size: 64 KiB
-    runtime: 20 s  # gluster takes ten to start a rebalance
+    runtime: 40 s  # gluster takes ten to start a rebalance, and twice that on a busy machine
     model: large-file
     event: {do: rebalance, to: 2x2, throttle: aggressive, at: 1 s}
   - tool: fio
     operations: read
     file_size: 2 MiB
     record_size: 64 KiB
-    runtime: 10 s
+    runtime: 60 s  # three commands to gluster come before the heal
     model: large-file
     event: {do: reset-brick, at: 1 s}
 exclude: [{where: {layout: signed, event: [rebalance, reset-brick]}, reason: one of the two at a time}]
