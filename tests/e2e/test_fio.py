@@ -52,7 +52,7 @@ workloads:
     operations: read
     file_size: 2 MiB
     record_size: 64 KiB
-    runtime: 40 s  # gluster takes ten to start a rebalance, and twice that on a busy machine
+    runtime: 40 s  # gluster takes ten to start a rebalance, and longer on a busy machine
     model: large-file
     event: {do: rebalance, to: 2x2, throttle: aggressive, at: 1 s}
   - tool: fio
