@@ -337,7 +337,10 @@ class _Run:
         return f"{what}: no attempt is left; 'glusterlab run --retry' gives it new ones"
 
     def _set_up(self, cell: Cell) -> Volume:
-        """A block of samples on one layout begins with an empty volume, unless its first cell needs files."""
+        """A block of samples on one layout begins with an empty volume, unless its first cell needs files.
+
+        With a hot tier it always does.
+        """
         site = self.site
         wanted = access.volume_of(cell, site.cluster)
         # servers of NFS and SMB keep what they read themselves, which no dropped cache of a kernel empties
@@ -349,7 +352,9 @@ class _Run:
         lock.refuse_if_lost(site.pool)
         # mounted with another model's options it is the same volume, and keeps its files
         other = self.volume is None or self.volume.name != wanted.name
-        fresh = cell.event is not None or (other and not volume_tools()[cell.tool].needs_files(cell.operation))
+        # a tier's bricks that were started again have forgotten its database, and gluster counts moved files wrongly
+        empty = cell.layout.hot is not None or not volume_tools()[cell.tool].needs_files(cell.operation)
+        fresh = cell.event is not None or (other and empty)
         if self.volume != wanted:
             self.volume = None
         site.progress.phase(f"layout {cell.layout.name}")
