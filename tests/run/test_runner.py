@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -729,6 +730,19 @@ def test_real_hosts_do_not_move(bench: Bench) -> None:
     bench.transport.facts = {"c1": {"kernel": "6.2.0"}}
     with pytest.raises(SpecError, match=r"kernel 6\.1\.0 before"):
         bench.run(campaign, moved=True)
+
+
+def test_a_volume_with_a_hot_tier_begins_every_block_empty(bench: Bench) -> None:
+    backings = {"jbod": {"bricks": ["/bricks/d1"], "kind": "jbod"}, "nvme": {"bricks": ["/n/n01"], "kind": "nvme"}}
+    bench.cluster = bench.transport.cluster = Cluster.model_validate(CLUSTER | {"backings": backings})
+    bench.transport.release = "3.8.4"
+    tiered = PLAIN | {"name": "tiered", "hot": {"geometry": "2", "backing": "nvme"}}
+    reads = [each | {"operations": "read"} for each in CAMPAIGN["workloads"]]
+    assert bench.outcome(changed(layouts=[PLAIN, tiered], workloads=reads, repeats=4)) == (8, 8, 0)
+    blocks = [name for name, _ in groupby(bench.ran)]
+    made = Counter(re.findall(r"created volume (\w+)-", bench.log))
+    assert made == {"plain": 1, "tiered": blocks.count("tiered read")}
+    assert made["tiered"] > 1
 
 
 def test_hot_caches_are_filled_by_a_pass_that_is_not_measured(bench: Bench) -> None:
