@@ -337,15 +337,12 @@ class _Run:
         return f"{what}: no attempt is left; 'glusterlab run --retry' gives it new ones"
 
     def _set_up(self, cell: Cell) -> Volume:
-        """A block of samples on one layout begins with an empty volume, unless its first cell needs files.
-
-        With a hot tier it always does.
-        """
+        """A block of samples on a layout begins empty, if its first cell needs no files, or with a hot tier."""
         site = self.site
         wanted = access.volume_of(cell, site.cluster)
         # servers of NFS and SMB keep what they read themselves, which no dropped cache of a kernel empties
-        warm = cell.access in SERVED and volume_tools()[cell.tool].needs_files(cell.operation)
-        if self.volume == wanted and not self.doubtful and not warm and cell.event is None:
+        needs_files = volume_tools()[cell.tool].needs_files(cell.operation)
+        if self.volume == wanted and not (self.doubtful or cell.event or (cell.access in SERVED and needs_files)):
             # all hosts are checked before the measurement; until then only the driver is changed
             lock.refuse_if_lost(site.pool, [site.cluster.clients[0].name])
             return wanted
@@ -353,8 +350,7 @@ class _Run:
         # mounted with another model's options it is the same volume, and keeps its files
         other = self.volume is None or self.volume.name != wanted.name
         # a tier's bricks that were started again have forgotten its database, and gluster counts moved files wrongly
-        empty = cell.layout.hot is not None or not volume_tools()[cell.tool].needs_files(cell.operation)
-        fresh = cell.event is not None or (other and empty)
+        fresh = cell.event is not None or (other and (cell.layout.hot is not None or not needs_files))
         if self.volume != wanted:
             self.volume = None
         site.progress.phase(f"layout {cell.layout.name}")
