@@ -342,15 +342,17 @@ class _Run:
         wanted = access.volume_of(cell, site.cluster)
         # servers of NFS and SMB keep what they read themselves, which no dropped cache of a kernel empties
         needs_files = volume_tools()[cell.tool].needs_files(cell.operation)
-        if self.volume == wanted and not (self.doubtful or cell.event or (cell.access in SERVED and needs_files)):
+        # what a tier moved and was read is slow to read again: bricks keep a record of it in a database on their disks
+        once = cell.event is not None or wanted.settles_s > 0
+        if self.volume == wanted and not (self.doubtful or once or (cell.access in SERVED and needs_files)):
             # all hosts are checked before the measurement; until then only the driver is changed
             lock.refuse_if_lost(site.pool, [site.cluster.clients[0].name])
             return wanted
         lock.refuse_if_lost(site.pool)
         # mounted with another model's options it is the same volume, and keeps its files
         other = self.volume is None or self.volume.name != wanted.name
-        # a tier's bricks that were started again have forgotten its database, and gluster counts moved files wrongly
-        fresh = cell.event is not None or (other and (cell.layout.hot is not None or not needs_files))
+        # gluster counts moved files wrongly where a tier's volume was started again
+        fresh = once or (other and (cell.layout.hot is not None or not needs_files))
         if self.volume != wanted:
             self.volume = None
         site.progress.phase(f"layout {cell.layout.name}")

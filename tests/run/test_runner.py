@@ -732,17 +732,27 @@ def test_real_hosts_do_not_move(bench: Bench) -> None:
         bench.run(campaign, moved=True)
 
 
-def test_a_volume_with_a_hot_tier_begins_every_block_empty(bench: Bench) -> None:
+def _blocks_and_volumes(bench: Bench, options: dict[str, str], *others: dict[str, Any]) -> tuple[int, Counter[str]]:
     backings = {"jbod": {"bricks": ["/bricks/d1"], "kind": "jbod"}, "nvme": {"bricks": ["/n/n01"], "kind": "nvme"}}
     bench.cluster = bench.transport.cluster = Cluster.model_validate(CLUSTER | {"backings": backings})
     bench.transport.release = "3.8.4"
-    tiered = PLAIN | {"name": "tiered", "hot": {"geometry": "2", "backing": "nvme"}}
+    tiered = PLAIN | {"name": "tiered", "hot": {"geometry": "2", "backing": "nvme"}, "options": options}
     reads = [each | {"operations": "read"} for each in CAMPAIGN["workloads"]]
-    assert bench.outcome(changed(layouts=[PLAIN, tiered], workloads=reads, repeats=4)) == (8, 8, 0)
+    count = 4 * (1 + len(others))
+    assert bench.outcome(changed(layouts=[tiered, *others], workloads=reads, repeats=4)) == (count, count, 0)
     blocks = [name for name, _ in groupby(bench.ran)]
-    made = Counter(re.findall(r"created volume (\w+)-", bench.log))
-    assert made == {"plain": 1, "tiered": blocks.count("tiered read")}
-    assert made["tiered"] > 1
+    return blocks.count("tiered read"), Counter(re.findall(r"created volume (\w+)-", bench.log))
+
+
+def test_a_volume_with_a_hot_tier_begins_every_block_empty(bench: Bench) -> None:
+    blocks, made = _blocks_and_volumes(bench, {}, PLAIN)
+    assert made == {"plain": 1, "tiered": blocks}
+    assert blocks > 1
+
+
+def test_files_that_a_tier_is_to_move_are_made_for_every_sample(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glusterlab.run.sample.gluster.wait_for_files", lambda *_, **__: None)
+    assert _blocks_and_volumes(bench, {"cluster.tier-demote-frequency": "5"}) == (1, {"tiered": 4})
 
 
 def test_hot_caches_are_filled_by_a_pass_that_is_not_measured(bench: Bench) -> None:
