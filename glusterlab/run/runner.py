@@ -342,7 +342,7 @@ class _Run:
         wanted = access.volume_of(cell, site.cluster)
         # servers of NFS and SMB keep what they read themselves, which no dropped cache of a kernel empties
         needs_files = volume_tools()[cell.tool].needs_files(cell.operation)
-        # what a tier moved and was read is slow to read again: bricks keep a record of it in a database on their disks
+        # what a tier moved is four to six times slower to read a second time: runbooks/testbed/README.md
         once = cell.event is not None or wanted.settles_s > 0
         if self.volume == wanted and not (self.doubtful or once or (cell.access in SERVED and needs_files)):
             # all hosts are checked before the measurement; until then only the driver is changed
