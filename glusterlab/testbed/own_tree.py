@@ -14,14 +14,16 @@ PROGRAMS = (
     *("xz", "sar", "getfattr", "gluster", "glusterd", "glusterfs", "mount.glusterfs"),
 )
 """What a host's start, the suite and mounts call there; which tools it lacks is left to `glusterlab check`."""
+GUEST_PROGRAMS = ("modprobe",)
+"""What the start of a guest calls there, too: its kernel has FUSE as a module."""
 
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # a tree may have no /dev/null, and none is made in it
 _LOOK = 'for name; do [ -n "$(command -v "$name")" ] || echo "lacks $name"; done; glusterfs --version | head -n 1'
 
 
-def examine(tree: Path) -> tuple[list[str], str]:
-    """What keeps hosts from running from a tree, a sentence each, and its GlusterFS as it says itself, else ''."""
+def examine(tree: Path, *, guests: bool = False) -> tuple[list[str], str]:
+    """What keeps hosts, guests too, from running from a tree, a sentence each; its GlusterFS as it says, else ''."""
     if not (tree / "usr").is_dir() or not (tree / "etc").is_dir():
         return [
             f"--tree {tree}: expected a folder with the whole file system of a host, found no usr and etc in it"
@@ -30,8 +32,9 @@ def examine(tree: Path) -> tuple[list[str], str]:
         # hosts run it as root, and so does what follows
         advice = "chown it to root, chmod go-w"
         return [f"--tree: {unsafe} is not root's, or others can write to it: {advice}"], ""
+    programs = [*PROGRAMS, *(GUEST_PROGRAMS if guests else ())]
     try:
-        answer = run(["chroot", tree, "/usr/bin/env", "-i", _PATH, "sh", "-c", _LOOK, "sh", *PROGRAMS], deadline_s=30.0)
+        answer = run(["chroot", tree, "/usr/bin/env", "-i", _PATH, "sh", "-c", _LOOK, "sh", *programs], deadline_s=30.0)
     except TestbedError as error:
         return [f"--tree {tree}: its programs do not run on this machine: {error}"], ""
     lacks = re.findall(r"^lacks (\S+)$", answer, re.MULTILINE)

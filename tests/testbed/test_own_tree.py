@@ -43,6 +43,21 @@ def test_programs_and_release_of_a_tree(
     assert [words for words, problem in zip(said, problems, strict=True) if words not in problem] == []
 
 
+def test_a_tree_of_guests_needs_what_loads_their_modules(folder: Path, monkeypatch: Patch) -> None:
+    # without it a guest panics while it starts, and its trace is all that is seen
+    calls: list[list[str]] = []
+
+    def answer(command: list[str], **_: object) -> str:
+        calls.append([*map(str, command)])
+        return "lacks modprobe\nglusterfs 3.8.4 built on\n" if "modprobe" in calls[-1] else "glusterfs 3.8.4 built on\n"
+
+    monkeypatch.setattr(own_tree, "_unsafe", lambda _: iter(()))
+    monkeypatch.setattr(own_tree, "run", answer)
+    assert own_tree.examine(folder) == ([], "3.8.4")
+    (problem,), _ = own_tree.examine(folder, guests=True)
+    assert "lacks modprobe, which hosts need" in problem
+
+
 def test_nothing_runs_from_a_tree_that_others_can_change(folder: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(own_tree, "run", lambda *_, **__: pytest.fail("a program of it was run"))
     program = folder / "usr/sbin/glusterd"
@@ -71,7 +86,7 @@ def test_up_makes_nothing_of_a_tree_that_does_not_fit(folder: Path, tmp_path: Pa
     monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(local, "problems", list)
     monkeypatch.setattr(lifecycle, "_problems", lambda _: ["no room"])
-    monkeypatch.setattr(own_tree, "examine", lambda _: (["it lacks sar"], ""))
+    monkeypatch.setattr(own_tree, "examine", lambda _, **__: (["it lacks sar"], ""))
     refused = CliRunner().invoke(app, ["testbed", "up", "--tree", str(folder)])
     assert (refused.exit_code, "it lacks sar; no room" in refused.stderr) == (3, True), refused.output
     both = CliRunner().invoke(app, ["testbed", "up", "--tree", str(folder), "--release", "trixie"])
