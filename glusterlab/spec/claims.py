@@ -110,10 +110,10 @@ Sentence = Annotated[str, Field(min_length=1, max_length=1000)]
 class Cells(SpecModel):
     """Selectors of cells; a list is several, and what is left out is any or the claim's own; of workers, the best.
 
-    All but layout and size match what is equal in the samples table. ``options``: all those of the volume, as
-    ``name=value; name=value``, and "" for none; ``release``: of GlusterFS; ``hot``: geometry of the hot tier, and none
-    where it is left out; so are ``features``, ``bitrot; quota`` for both, and ``event``, ``rebalance`` (by any
-    ``event_throttle`` where that is left out) or ``reset-brick``.
+    All but layout and size match what is equal in the samples table, and access ``nfs`` is ``nfs3``, too.
+    ``options``: all those of the volume, as ``name=value; name=value``, and "" for none; ``release``: of GlusterFS;
+    ``hot``: geometry of the hot tier, and none where it is left out; so are ``features``, ``bitrot; quota`` for both,
+    and ``event``, ``rebalance`` (by any ``event_throttle`` where that is left out) or ``reset-brick``.
     """
 
     layout: Axis[Name] | None = None

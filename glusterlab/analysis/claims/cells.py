@@ -132,7 +132,12 @@ class Campaign:
         mask = np.ones(len(rows), dtype=bool)
         for name, column in _COLUMNS.items():
             if values := getattr(cells, name) or _UNLESS_SAID.get(name):
-                mask &= rows[column].to_numpy() == values[0] if column in rows else values == _UNLESS_SAID.get(name)
+                if column not in rows:
+                    mask &= values == _UNLESS_SAID.get(name)
+                    continue
+                found = rows[column].to_numpy()
+                # a study that says NFS means version 3, and so do results that do not say
+                mask &= (found == values[0]) | ((found == "nfs3") & (values[0] == "nfs"))
         if cells.size is not None:
             mask &= same_size(rows["nominal_file_size_bytes"], cells.size[0]).to_numpy()
         if cells.layout is not None:

@@ -549,11 +549,12 @@ def test_a_verdict_from_telemetry_stands_beside_the_others(large_samples: pd.Dat
     assert measured_text(row) == ""
 
 
-def test_a_condition_that_is_met_lets_a_claim_be_tested() -> None:
+@pytest.mark.parametrize("access", ["nfs", "nfs3"])
+def test_a_condition_that_is_met_lets_a_claim_be_tested(access: str) -> None:
     native = both(1.5, 1.4)
     half = {"cell_id": native["cell_id"] + "-nfs", "throughput_bytes_per_s": native["throughput_bytes_per_s"] / 2}
     changed = {"cells": WRITES | {"layout": "copies"}, "of": {"access": "native"}, "to": {"access": "nfs"}}
-    found = verdict(more(**changed, needs="nfs"), pd.concat([native, native.assign(access="nfs", **half)]))
+    found = verdict(more(**changed, needs="nfs"), pd.concat([native, native.assign(access=access, **half)]))
     assert (found.verdict, found.measured.centre) == ("reproduced", pytest.approx(2.0))
 
 
