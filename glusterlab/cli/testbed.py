@@ -62,8 +62,8 @@ def up(
     ),
     heads: list[str] | None = option(
         "MODEL",
-        "A scale model whose disks have heads that seek (FUSE), such as medium-file; large files need none. "
-        "May be given again.",
+        "A scale model whose disks have heads that seek (FUSE), such as medium-file; large files need none. Where "
+        "--hardware states disk_latency, each request takes that long in their place. May be given again.",
     ),
     kernel_clients: int = option(
         "N",

@@ -151,6 +151,11 @@ class Hardware(SpecModel):
     nvme_write: Rate | None = Field(default=None, description="sequential write rate of one NVMe drive")
     nvme_read: Rate | None = Field(default=None, description="sequential read rate of one NVMe drive")
     disk_operations: float | None = Field(default=None, gt=0, description="random operations per second of one disk")
+    disk_latency: Duration | None = Field(
+        default=None,
+        gt=0,
+        description="of a disk, such as a cloud's, whose requests each take so long, any number of them at once",
+    )
     server_link: Rate = Field(description="network rate of one server, each way")
     client_link: Rate = Field(description="network rate of one client, each way")
     disk_model: Text | None = None

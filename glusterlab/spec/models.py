@@ -46,10 +46,12 @@ class Limit(SpecModel):
     def holds(self, cell: Mapping[str, Any], forms: Collection[Form], quantity: str = "") -> bool:
         """Whether it is about a claim of these forms on a cell: a row of the samples table."""
         size = cell["nominal_file_size_bytes"]
-        if float(cell["scale"]) == 1 or set(self.forms).isdisjoint(forms):
+        headed = bool(cell.get("heads", False))
+        # what a model's disks do at full speed was stated, too
+        if set(self.forms).isdisjoint(forms) or (float(cell["scale"]) == 1 and not (headed and "absolute" in forms)):
             return False
         equal = (
-            (self.heads, bool(cell.get("heads", False))),
+            (self.heads, headed),
             (self.operations_limited, bool(cell["operations_limited"])),
             (self.shrunk, cell["file_size_bytes"] < size),
         )

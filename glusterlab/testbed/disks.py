@@ -74,7 +74,9 @@ def make(options: TestbedOptions, folder: Path) -> list[Disk]:
         with (folder / image).open("wb") as stream:
             stream.truncate(sizes[kind])
     if options.heads:
-        headserver.begin(folder, {image: kind for image, kind in images.items() if kind != "nvme"})
+        latencies = options.latencies
+        spinning = {image: latencies.get(kind, kind) for image, kind in images.items() if kind != "nvme"}
+        headserver.begin(folder, spinning)
     made = []
     for host, kind, point in places:
         with _loops(folder):

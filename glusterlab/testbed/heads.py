@@ -1,4 +1,6 @@
-"""A disk with a head, and an array of twelve, as a model in the hardware's own seconds: no I/O, no clock of its own.
+"""A disk with a head, an array of twelve, and a disk far away, as models in the hardware's own seconds.
+
+They do no I/O, and have no clock of their own.
 
 A head seeks (a + b sqrt(d) + c d through the three points of a data sheet, d the share of the stroke), waits until its
 sector passes, and transfers at its zone's rate. It takes the waiting command that it reaches first, overtaking none by
@@ -401,6 +403,44 @@ class Raid6:
         for one in refused:
             self._take(*one)
         self._destage()
+
+
+class Latency:
+    """A disk behind a network: each request takes as long, any number of them at once, up to its rates.
+
+    A write is done when it is stored, so that a flush has nothing to wait for.
+    """
+
+    def __init__(
+        self,
+        latency_s: float,
+        operations_per_s: float,
+        read_bytes_per_s: float,
+        write_bytes_per_s: float,
+        timeline: Timeline | None = None,
+    ) -> None:
+        self.timeline = timeline or Timeline()
+        self.counts: Counter[str] = Counter()
+        self.busy_s = 0.0
+        self._latency_s, self._operation_s = latency_s, 1 / operations_per_s
+        self._rates = {"reads": read_bytes_per_s, "writes": write_bytes_per_s}
+        self._free = 0.0
+
+    def read(self, _offset: int, size: int, done: Done) -> None:
+        self._serve("reads", size, done)
+
+    def write(self, _offset: int, size: int, done: Done) -> None:
+        self._serve("writes", size, done)
+
+    def flush(self, done: Done) -> None:
+        self.timeline.at(self.timeline.now, done)
+
+    def _serve(self, what: str, size: int, done: Done) -> None:
+        begin, takes = max(self.timeline.now, self._free), max(self._operation_s, size / self._rates[what])
+        self.counts[what] += 1
+        self.busy_s += takes
+        self._free = begin + takes
+        self.timeline.at(max(self._free, begin + self._latency_s), done)
 
 
 def _after(count: int, call: Done) -> Done:

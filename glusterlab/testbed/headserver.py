@@ -1,4 +1,4 @@
-"""Disks with a head: one process serves a file per disk by FUSE and delays each request as the model says.
+"""Disks with a model: one process serves a file per disk by FUSE and delays each request as the model says.
 
 Loop devices lie on its files, and its own file `control` takes a scale and says what was served. It ends when its mount
 is gone, and so outlives the command that started it. Without a scale nothing is delayed.
@@ -21,12 +21,14 @@ from typing import Any
 
 from glusterlab.errors import TestbedError
 from glusterlab.testbed.drives import RAID6, ST6000NM0034
-from glusterlab.testbed.heads import Done, Head, Raid6, Timeline
+from glusterlab.testbed.heads import Done, Head, Latency, Raid6, Timeline
 from glusterlab.testbed.local import end_all, mounts_below, processes, run, start_until, unmount_below
 
 MOUNT, CONTROL, DEVICES = "heads", "control", "heads.json"
 _THREADS = 1024  # a request that waits holds one
 _WRITE_BYTES = 1 << 20  # FUSE's most in one request
+Kind = str | dict[str, float]
+"""What a file stands for: a ``disk`` or an ``array`` of the guide's, or what `Latency` takes."""
 _IN_FLIGHT = 65535  # the kernel's most; its default of 12 would be a queue of its own before the disks'
 
 
@@ -34,9 +36,14 @@ _IN_FLIGHT = 65535  # the kernel's most; its default of 12 would be a queue of i
 class _Disk:
     file: int
     direct: int
-    kind: str
+    kind: Kind
     pace: float = 1.0
-    model: Head | Raid6 | None = None
+    model: Head | Raid6 | Latency | None = None
+
+    def made(self, timeline: Timeline) -> Head | Raid6 | Latency:
+        if isinstance(self.kind, dict):
+            return Latency(**self.kind, timeline=timeline)
+        return Head(ST6000NM0034, timeline) if self.kind == "disk" else Raid6(RAID6, ST6000NM0034, timeline)
 
 
 class Server:
@@ -44,7 +51,7 @@ class Server:
 
     use_ns = True
 
-    def __init__(self, images: Path, kinds: dict[str, str]) -> None:
+    def __init__(self, images: Path, kinds: Mapping[str, Kind]) -> None:
         self._disks = {
             f"/{name}": _Disk(os.open(images / name, os.O_RDONLY), _open_direct(images / name), kind)
             for name, kind in kinds.items()
@@ -70,12 +77,10 @@ class Server:
             for name, disk in self._disks.items():
                 disk.pace = (scale or 1.0) * slow.get(name[1:], 1.0)
                 timeline = self._timelines.setdefault(disk.pace, Timeline())
-                drive = ST6000NM0034
-                made = Head(drive, timeline) if disk.kind == "disk" else Raid6(RAID6, drive, timeline)
-                disk.model = None if scale is None else made
+                disk.model = None if scale is None else disk.made(timeline)
             self._changed.notify()
 
-    def _wait(self, disk: _Disk, ask: Callable[[Head | Raid6, Done], None]) -> None:
+    def _wait(self, disk: _Disk, ask: Callable[[Head | Raid6 | Latency, Done], None]) -> None:
         event = threading.Event()
 
         def done() -> None:
@@ -207,7 +212,7 @@ def problems() -> list[str]:
     return found
 
 
-def begin(folder: Path, kinds: Mapping[str, str]) -> Path:
+def begin(folder: Path, kinds: Mapping[str, Kind]) -> Path:
     """Start the server for the files of a folder; its mount, where the same files are disks with heads."""
     mount = folder / MOUNT
     mount.mkdir()

@@ -22,6 +22,7 @@ from glusterlab.testbed.state import (
     SHARED_FOLDER,
     State,
     cluster_specification,
+    local_specification,
     running,
     state_folder,
     state_home,
@@ -50,7 +51,9 @@ def up(options: TestbedOptions, progress: Progress) -> State:
     """Start a testbed: hosts, disks, links, GlusterFS peers, and the files to reach them in the state's folder."""
     local.require()
     with _lock(options.name):
-        problems, gluster = ([], "") if options.tree is None else own_tree.examine(Path(options.tree))
+        problems, gluster = [], ""
+        if options.tree is not None:
+            problems, gluster = own_tree.examine(Path(options.tree), guests=options.kernel_clients > 0)
         if found := [*problems, *_problems(options)]:
             raise TestbedError("; ".join(found))
         folder = state_folder(options.name)
@@ -189,10 +192,12 @@ def _start(state: State, tree: Path, progress: Progress) -> None:
     _wait_ready(state, processes)
     progress("joining the servers to one pool")
     _join_pool(state)
-    partial = state.folder / "cluster.yaml.partial"
-    with partial.open("w", encoding="utf-8") as stream:
-        YAML().dump(cluster_specification(state), stream)
-    partial.rename(state.folder / "cluster.yaml")
+    # cluster.yaml last: where it is, the testbed is whole
+    for name, content in (("local.yaml", local_specification(state)), ("cluster.yaml", cluster_specification(state))):
+        partial = state.folder / f"{name}.partial"
+        with partial.open("w", encoding="utf-8") as stream:
+            YAML().dump(content, stream)
+        partial.rename(state.folder / name)
 
 
 def _make_root(state: State, host: str) -> None:

@@ -208,8 +208,8 @@ class TestbedOptions:
     def _check_hardware(self) -> None:
         if self.hardware is None:
             return
-        if self.heads:
-            raise UsageError("--hardware and --heads: expected one of them, heads are those of the guide's drive")
+        if self.heads and not self.latencies:
+            raise UsageError("--hardware and --heads: it states no disk_latency, and heads are of the guide's drive")
         for option, kind, count in (("--arrays", "array", self.arrays), ("--nvme", "nvme", self.nvme)):
             if count and kind not in self.devices:
                 raise UsageError(f"{option} {count}: the hardware states no {kind}_read and {kind}_write: expected 0")
@@ -233,6 +233,22 @@ class TestbedOptions:
             rates = {"read_bytes_per_s": stated.nvme_read, "write_bytes_per_s": stated.nvme_write}
             found["nvme"] = replace(HARDWARE["nvme"], **rates)
         return found
+
+    @property
+    def latencies(self) -> Mapping[str, dict[str, float]]:
+        """What `heads.Latency` takes, of disks and arrays, where the hardware states a latency of its disks."""
+        if (stated := self._stated) is None or stated.disk_latency is None:
+            return {}
+        return {
+            kind: {
+                "latency_s": stated.disk_latency,
+                "operations_per_s": device.read_operations_per_s,
+                "read_bytes_per_s": device.read_bytes_per_s,
+                "write_bytes_per_s": device.write_bytes_per_s,
+            }
+            for kind, device in self.devices.items()
+            if kind != "nvme"
+        }
 
     @property
     def links(self) -> Mapping[str, float]:

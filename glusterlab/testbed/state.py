@@ -169,3 +169,17 @@ def cluster_specification(state: State) -> dict[str, Any]:
         },
         "testbed": {"name": options.name, "state": str(state.folder)},
     }
+
+
+def local_specification(state: State) -> dict[str, Any]:
+    """The file system of the first server's first brick, measured there without GlusterFS, as a cluster.yaml."""
+    whole = cluster_specification(state)
+    first = state.disks[0]
+    return whole | {
+        "name": f"{whole['name']}-local",
+        "description": f"the file system of {first.host}'s {first.mount_point} alone; {whole['description']}",
+        "servers": [],
+        "clients": whole["servers"][:1],
+        "backings": {},
+        "existing": {"path": first.mount_point},
+    }

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from glusterlab.testbed.drives import RAID6, ST6000NM0034
-from glusterlab.testbed.heads import Head, Platter, Raid6, Timeline, seek_curve
+from glusterlab.testbed.heads import Head, Latency, Platter, Raid6, Timeline, seek_curve
 from tests.testbed.spindle import closed_loop, in_order, randomly
 
 UNCACHED = replace(ST6000NM0034, write_cache=0)
@@ -165,3 +165,28 @@ def test_events_come_in_order_of_time() -> None:
     assert timeline.next == 1.0
     timeline.advance(2.5)
     assert (seen, timeline.now, timeline.next) == ([(1.0, 1.0), (1.0, 1.0), (2.0, 2.0)], 2.5, 3.0)
+
+
+def test_a_disk_far_away_gives_each_request_its_latency_up_to_its_rates() -> None:
+    # the appendix: one thread 32 a second, 32 threads 961
+    rates = {"operations_per_s": 2000.0, "read_bytes_per_s": 240e6, "write_bytes_per_s": 120e6}
+    for threads, expected in ((1, 1 / 0.031), (32, 32 / 0.031), (64, 2000.0), (128, 2000.0)):
+        disk = Latency(0.031, **rates)
+        served = [0]
+
+        def again(disk: Latency = disk, served: list[int] = served) -> None:
+            served[0] += 1
+            disk.read(0, 4096, again)
+
+        for _ in range(threads):
+            disk.read(0, 4096, again)
+        disk.timeline.advance(10.0)
+        assert served[0] / 10 == pytest.approx(expected, rel=0.02)
+    disk, ends = Latency(0.031, **rates), []
+    for _ in range(100):
+        disk.write(0, 1 << 20, lambda: ends.append(disk.timeline.now))
+    disk.flush(lambda: ends.append(disk.timeline.now))
+    disk.timeline.advance(60.0)
+    assert ends[0] == 0.0  # the flush, which does not wait
+    assert ends[-1] == pytest.approx(99 * (1 << 20) / 120e6 + 0.031)
+    assert (disk.counts["writes"], disk.busy_s) == (100, pytest.approx(100 * (1 << 20) / 120e6))

@@ -4,6 +4,7 @@ import json
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -44,8 +45,8 @@ def test_a_request_takes_the_models_time_and_none_without_a_scale(server: headse
 
 def test_what_is_written_is_there_and_waits_for_a_flush_alone(server: headserver.Server) -> None:
     server.set(5.0, {})
-    assert server.write("/server01/d01.img", b"x" * 4096, 8192, 0) == 4096
     begin = time.monotonic()
+    assert server.write("/server01/d01.img", b"x" * 4096, 8192, 0) == 4096
     assert server.fsync("/server01/d01.img", 0, 0) == 0
     assert time.monotonic() - begin > 5 * ST6000NM0034.write_seek_track_s
     assert server.read("/server01/d01.img", 4096, 8192, 0) == b"x" * 4096
@@ -55,6 +56,20 @@ def test_one_disk_can_be_slower_than_its_like(server: headserver.Server) -> None
     server.set(1.0, {"server01/d01.img": 1000.0})
     assert _took(server, "/server01/d01.img") > 0.4
     assert _took(server, "/server01/a01.img") < 0.4
+
+
+def test_a_disk_far_away_serves_many_requests_in_the_time_of_one(tmp_path: Path) -> None:
+    with (tmp_path / "a01.img").open("wb") as stream:
+        stream.truncate(1 << 30)
+    rates = {"operations_per_s": 1e4, "read_bytes_per_s": 1e9, "write_bytes_per_s": 1e9}
+    server = headserver.Server(tmp_path, {"a01.img": {"latency_s": 0.1, **rates}})
+    server.set(2.0, {})
+    begin = time.monotonic()
+    with ThreadPoolExecutor(8) as pool:
+        took = list(pool.map(lambda n: _took(server, "/a01.img", n << 20), range(8)))
+    assert min(took) >= 0.2
+    assert time.monotonic() - begin < 8 * 0.2
+    assert server.status()["disks"]["a01.img"] == {"reads": 8, "seeks": 0, "busy_s": 0.0008}
 
 
 def test_lifting_lets_go_of_all_that_waits(server: headserver.Server) -> None:

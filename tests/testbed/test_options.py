@@ -119,8 +119,29 @@ def test_a_testbed_stands_for_the_hardware_of_a_cluster_file(tmp_path: Path) -> 
     assert (backing.kind, backing.disks_per_brick, backing.server_model) == ("raid0", 3, "standard")
     with pytest.raises(UsageError, match="states no array_read and array_write"):
         TestbedOptions(hardware=stated)
-    with pytest.raises(UsageError, match="--hardware and --heads"):
+    with pytest.raises(UsageError, match="--hardware and --heads: it states no disk_latency"):
         TestbedOptions(hardware=stated, arrays=0, heads=("small-file",))
+
+
+def test_disks_of_stated_latency_stand_where_the_guides_have_heads(tmp_path: Path) -> None:
+    loaded = load_cluster(Path("runbooks/azure/cluster.yaml")).hardware.model_dump(mode="json")
+    made = _state(tmp_path, disks=0, arrays=1, hardware=loaded, heads=("medium-file",))
+    made.save()
+    assert state.State.load(tmp_path).options.latencies["array"] == {
+        "latency_s": 0.031,
+        "operations_per_s": 2000,
+        "read_bytes_per_s": 240e6,
+        "write_bytes_per_s": 240e6,
+    }
+    assert made.options.models["medium-file"].heads
+
+
+def test_the_local_file_system_of_a_server_is_a_cluster_of_its_own(tmp_path: Path) -> None:
+    local_file_system = Cluster.model_validate(state.local_specification(_state(tmp_path, disks=0, arrays=1)))
+    assert local_file_system.existing is not None
+    assert (local_file_system.servers, local_file_system.existing.path) == ((), "/bricks/raid6/a01")
+    assert [client.name for client in local_file_system.clients] == ["server01"]
+    assert local_file_system.is_testbed
 
 
 def test_nvme_drives_are_beside_the_disks_and_never_behind_heads(tmp_path: Path) -> None:
