@@ -405,6 +405,7 @@ def _record_of(command: HostCommand, result: CommandResult, start: float, end: f
         end=end,
         exit_code=result.exit_code,
         deadline_s=command.deadline_s,
+        gaps="steps",
     )
 
 

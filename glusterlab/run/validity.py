@@ -174,7 +174,7 @@ def _telemetry_reasons(folder: Path, hosts: Sequence[str], command: CommandRecor
         if not path.exists():
             return Reason(code="telemetry-missing", message=f"no {path.name}", host=host)
         try:
-            gap = coverage(path).gap(command.start, command.end)
+            gap = coverage(path).gap(command.start, command.end, by=command.gaps)
         except ParseError as error:
             return Reason(code="telemetry-missing", message=f"{path.name}: {error.message}", host=host)
         return None if gap is None else Reason(code="telemetry-short", message=gap, host=host)

@@ -1,7 +1,7 @@
 """Records that a sample is judged by; old samples lack the newer keys, whose defaults say nothing."""
 
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -20,7 +20,11 @@ class Stored(BaseModel):
 
 
 class CommandRecord(Stored):
-    """``workload/command.json``; `start` and `end`: epoch seconds, `exit_code`: None when the deadline passed."""
+    """``workload/command.json``; `start` and `end`: epoch seconds, `exit_code`: None when the deadline passed.
+
+    `gaps`: whether telemetry is missing by the steps from record to record, or, as once, by the sum of their intervals,
+    which sadf rounds: of 15 minutes it may say four seconds less.
+    """
 
     argv: list[str]
     host: str
@@ -28,6 +32,7 @@ class CommandRecord(Stored):
     end: float
     exit_code: int | None
     deadline_s: float
+    gaps: Literal["sum", "steps"] = "sum"
 
 
 class BrickHealth(Stored):

@@ -5,9 +5,10 @@ sadc's binary file is converted by the host's own sadf: one version of sysstat m
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import pairwise, repeat
 from pathlib import Path
 from statistics import median
+from typing import Literal
 
 from glusterlab.errors import ParseError
 from glusterlab.shell import HostCommand, join, quote
@@ -74,18 +75,26 @@ def convert_command(host: Host, path: str) -> HostCommand:
     return HostCommand(host.name, script=script, deadline_s=60.0)
 
 
+_ROUNDED_S = 1.5
+"""By which a step may differ from its interval: sadf cuts both times to seconds, and rounds the interval."""
+
+
 @dataclass(frozen=True)
 class Coverage:
-    """The time that one host's telemetry covers, in its epoch seconds; of intervals the median, and the sum."""
+    """The time that one host's telemetry covers, in its epoch seconds; of intervals the median, and the sum.
+
+    `holes_s`: by how much steps from record to record are longer than the later one's interval.
+    """
 
     begin_s: float
     end_s: float
     interval_s: float
     covered_s: float
+    holes_s: float
     restarts: tuple[float, ...]
 
-    def gap(self, start: float, end: float) -> str | None:
-        """What is missing of the window, or None when it is covered."""
+    def gap(self, start: float, end: float, *, by: Literal["sum", "steps"] = "steps") -> str | None:
+        """What is missing of the window, or None when it is covered; `by` as in `CommandRecord.gaps`."""
         # one interval at each end, and the second to which sadf rounds
         slack = self.interval_s + 1.0
         if restarts := [time for time in self.restarts if start <= time <= end]:
@@ -95,8 +104,9 @@ class Coverage:
         if end - self.end_s > slack:
             return f"telemetry ends {end - self.end_s:.0f} s before the end of the workload"
         whole = self.end_s - self.begin_s
-        if whole - self.covered_s > slack:
-            return f"expected {whole:.0f} s of telemetry without a gap, found {self.covered_s:.0f} s"
+        covered_s = self.covered_s if by == "sum" else whole - self.holes_s
+        if whole - covered_s > slack:
+            return f"expected {whole:.0f} s of telemetry without a gap, found {covered_s:.0f} s"
         return None
 
 
@@ -150,8 +160,12 @@ def coverage(path: Path) -> Coverage:
     if rest and (sum(rest) > 1.5 * between + 2.0 or intervals[first] > 2.0 * max(rest) + 1.0):
         found = f"{intervals[first]:g} and {sum(rest):g} s"
         raise ParseError(f"expected intervals of one length that last {between:.0f} s, found {found}", file=path)
-    lengths = intervals.values()
-    return Coverage(first - intervals[first], max(intervals), median(lengths), sum(lengths), tuple(restarts))
+    lengths, times = intervals.values(), sorted(intervals)
+    over = [0.0, *(later - time - intervals[later] for time, later in pairwise(times))]
+    # a busy sadc takes the time, waits, and then reads the counters: what that step lacks the next one has too much
+    holes = [min(0.0, before) + step for before, step in pairwise(over)]
+    missing_s = sum(hole for hole in holes if hole > _ROUNDED_S)
+    return Coverage(first - intervals[first], times[-1], median(lengths), sum(lengths), missing_s, tuple(restarts))
 
 
 def _check_values(path: Path, text: str) -> None:

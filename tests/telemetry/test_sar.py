@@ -5,6 +5,7 @@ import random
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 import pytest
@@ -210,7 +211,26 @@ def test_coverage(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     later = [line for line in PLAIN.replace("17951700", "17951709").splitlines() if ";-1;" in line]
     path.write_text(PLAIN + "\n".join([PLAIN.partition("\n")[0], *later]) + "\n")
-    assert "without a gap" in (sar.coverage(path).gap(1795170040.0, 1795170940.0) or "")
+    by: Literal["sum", "steps"]
+    for by in ("sum", "steps"):
+        assert "without a gap" in (sar.coverage(path).gap(1795170040.0, 1795170940.0, by=by) or "")
+
+
+def test_intervals_that_sadf_rounded_are_no_gap(tmp_path: Path) -> None:
+    """As seen: a little more than 2 s between records, which sadf says are 2, and the sum says seconds less."""
+    header, first = PLAIN.splitlines()[0], next(line for line in PLAIN.splitlines() if ";-1;" in line)
+    _, _, _, rest = first.split(";", 3)
+    rows = [f"host01;2;{1795170040 + int(2.012 * n)};{rest}" for n in range(450)]
+    others = [line for line in PLAIN.splitlines() if ";-1;" not in line]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join([header, *rows, *others]) + "\n")
+    found = sar.coverage(path)
+    window = (found.begin_s, found.end_s)
+    assert "expected 905 s of telemetry without a gap, found 900" in (found.gap(*window, by="sum") or "")
+    assert found.gap(*window) is None
+    # but records that are not there are a gap
+    path.write_text("\n".join([header, *rows[:200], *rows[203:], *others]) + "\n")
+    assert "without a gap, found 899" in (sar.coverage(path).gap(*window) or "")
 
 
 def test_only_what_figures_use_is_converted() -> None:
