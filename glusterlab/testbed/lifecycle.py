@@ -51,9 +51,8 @@ def up(options: TestbedOptions, progress: Progress) -> State:
     """Start a testbed: hosts, disks, links, GlusterFS peers, and the files to reach them in the state's folder."""
     local.require()
     with _lock(options.name):
-        problems, gluster = [], ""
-        if options.tree is not None:
-            problems, gluster = own_tree.examine(Path(options.tree), guests=options.kernel_clients > 0)
+        own = None if options.tree is None else Path(options.tree)
+        problems, gluster = ([], "") if own is None else own_tree.examine(own, guests=options.kernel_clients > 0)
         if found := [*problems, *_problems(options)]:
             raise TestbedError("; ".join(found))
         folder = state_folder(options.name)

@@ -181,12 +181,12 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         headserver.control(images, chosen.scale if chosen is not None and headed else None, late)
     links = {role: None if chosen is None else round(rate / chosen.scale) for role, rate in state.options.links.items()}
     _limit_links(state, links)
-    behind = {"disk": asdict(ST6000NM0034), "array": asdict(RAID6)} | dict(state.options.latencies)
+    of_models = {"disk": asdict(ST6000NM0034), "array": asdict(RAID6), **state.options.latencies}
     by_blkio = "cgroup v2 io.max" if cgroups.is_v2() else "cgroup v1 blkio.throttle"
     return {
         "model": model,
         "scale": None if chosen is None else chosen.scale,
-        **{kind: behind[kind] if headed else by_kind.get(kind, {}) for kind in ("disk", "array")},
+        **{kind: of_models[kind] if headed else by_kind.get(kind, {}) for kind in ("disk", "array")},
         **({"nvme": by_kind.get("nvme", {})} if state.options.nvme else {}),
         **({"slow_disks": slow} if slow else {}),
         **({"served": served} if served.get("scale") else {}),
