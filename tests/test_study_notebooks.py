@@ -27,8 +27,9 @@ from glusterlab.spec.cluster import Cluster
 from glusterlab.spec.studies import load_study
 from glusterlab.tables import build as tables
 from glusterlab.tables.schema import SCHEMAS, as_schema
+from glusterlab.testbed.disks import Disk
 from glusterlab.testbed.options import TestbedOptions
-from glusterlab.testbed.state import State, cluster_specification
+from glusterlab.testbed.state import State, cluster_specification, local_specification
 from glusterlab.tools import volume_tools
 from glusterlab.tools.records import WHOLE
 from tests.conftest import build_telemetry
@@ -36,7 +37,10 @@ from tests.test_studies import PROJECT, PUBLISHED, made_by_notebooks, outputs_of
 
 RUNBOOKS = PROJECT / "runbooks"
 TESTBEDS: dict[str, dict[str, Any]] = {
-    "azure/testbed": {"hardware": "cluster", "servers": 4, "clients": 4, "disks": 0, "medium_file_scale": 20},
+    "azure/testbed": {"hardware": "cluster", "servers": 4, "clients": 4, "disks": 0, "medium_file_scale": 20}
+    | {"more_models": (("full-speed", 1, False),), "heads": ("full-speed", "medium-file")},
+    "azure/testbed-native": {"hardware": "cluster", "servers": 1, "clients": 1, "disks": 0}
+    | {"more_models": (("full-speed", 1, False),), "heads": ("full-speed", "medium-file")},
     "glusterfs-2.0/testbed": {"hardware": "cluster", "servers": 5, "clients": 3, "disks": 0, "scale": 20}
     | {"medium_file_scale": 20},
     "rhgs-3.1/testbed-features": {"clients": 4, "disks": 0, "small_file_scale": 10, "heads": ("small-file",)},
@@ -104,7 +108,9 @@ def make(folder: Path, name: str) -> Path:
     stated = RUNBOOKS / runbook / f"{options.get('hardware')}.yaml"
     if name in TESTBEDS:
         hardware = load_cluster(stated).hardware.model_dump(mode="json") if "hardware" in options else None
-        specification = cluster_specification(State(raw, TestbedOptions(**options | {"hardware": hardware})))
+        state = State(raw, TestbedOptions(**options | {"hardware": hardware}))
+        state.disks = [Disk("server01", "array", "/dev/loop0", "7:0", "/bricks/raid6/a01")]
+        specification = (local_specification if "native" in name else cluster_specification)(state)
         (raw / "ssh_config").touch()
     (raw / "cluster.yaml").write_text(json.dumps(specification) if name in TESTBEDS else stated.read_text())
     (raw / "campaign.yaml").write_text((RUNBOOKS / f"{name}.yaml").read_text())
@@ -209,8 +215,10 @@ def test_azure_crosses_where_intervals_do_and_has_a_link(tmp_path: Path, monkeyp
     monkeypatch.setattr(Baseline, "of", lambda *_: baseline)
     found = run(tmp_path, "97-azure", "azure/testbed", made=lambda *_: {"files_per_s": 0.1})
     assert pd.read_csv(found["azure-a3-link"])["mbit_per_s"].tolist() == [600, 700, 650, 640, 640, 640]
-    assert "waits for no fixed time" in (tmp_path / "figures/testbed/azure-a1-random-reads.json").read_text()
+    assert "no valid samples of random reads" in (tmp_path / "figures/testbed/azure-a1-random-reads.json").read_text()
     assert pd.read_csv(found["extra-azure-growth"])["share_of_line"].min() == 1 / 16
+    modelled = run(tmp_path, "97-azure", "azure/testbed-native", made=made)
+    assert set(pd.read_csv(modelled["azure-a1-random-reads"])["scale"]) == {1}
     check(found | together, "azure")
 
 

@@ -171,8 +171,11 @@ def scale_model(rows: pd.DataFrame) -> list[str]:
     for number, (nominal, size) in enumerate(each for each in sizes if each[0] != each[1]):
         model += f", {format_size(int(size))} {'for' if number else 'stands for'} {format_size(int(nominal))}"
     parts = [model, *(["disk operations/s assumed"] if rows["operations_limited"].astype(bool).any() else [])]
-    headed = scale_words(rows.loc[rows["heads"].astype(bool), "scale"])
-    return [*parts, *([f"disks with heads ({headed})"] if headed else [])]
+    latency = rows["disk_latency_s"].to_numpy() if "disk_latency_s" in rows else np.zeros(len(rows))
+    for each in np.unique(latency[rows["heads"].astype(bool)]):
+        scales = scale_words(rows.loc[rows["heads"].astype(bool) & (latency == each), "scale"])
+        parts.append(f"disks {f'that answer after {1e3 * each:g} ms' if each else 'with heads'} ({scales})")
+    return parts
 
 
 def scale_words(scales: Iterable[float], form: str = "1:{:g}", last: str = "and") -> str:

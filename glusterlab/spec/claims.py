@@ -62,31 +62,36 @@ else:
 
 Per = Literal["disk", "server", "volume"]
 SUFFIXES: Mapping[Per, str] = {"disk": " per disk", "server": " per server", "volume": ""}
-Quantity = Literal["throughput", "files", "operations", "latency", "event", "elapsed"]
+Quantity = Literal["throughput", "files", "operations", "streams", "latency", "event", "elapsed"]
 
 
 class Measure(NamedTuple):
-    """A column of the samples table; `unit` is its own, and those of published values with their size in SI units."""
+    """A column of the samples table; `unit` is its own, and those of published values with their size in SI units.
+
+    `scaled`: whether it is times the scale what it stands for.
+    """
 
     column: str
     unit: str
     units: Mapping[str, float]
     rate: bool = True
+    scaled: bool = True
 
 
-def _rate(column: str, unit: str, factor: float = 1.0) -> Measure:
-    return Measure(column, unit, {f"{unit}{suffix}": factor for suffix in SUFFIXES.values()})
+def _rate(column: str, unit: str, factor: float = 1.0, *, scaled: bool = True) -> Measure:
+    return Measure(column, unit, {f"{unit}{suffix}": factor for suffix in SUFFIXES.values()}, scaled=scaled)
 
 
 QUANTITIES: Mapping[Quantity, Measure] = {
     "throughput": _rate("throughput_bytes_per_s", "MB/s", 1e6),
     "files": _rate("files_per_s", "files/s"),
     "operations": _rate("operations_per_s", "IOPS"),
-    "latency": Measure("latency_mean_s", "ms", {"ms": 1e-3}, rate=False),
-    "event": Measure("event_s", "s", {"s": 1.0}, rate=False),
-    "elapsed": Measure("elapsed_s", "s", {"s": 1.0, "min": 60.0}, rate=False),
+    "streams": _rate("streams_held", "streams", scaled=False),
+    "latency": Measure("latency_mean_s", "ms", {"ms": 1e-3}, rate=False, scaled=False),
+    "event": Measure("event_s", "s", {"s": 1.0}, rate=False, scaled=False),
+    "elapsed": Measure("elapsed_s", "s", {"s": 1.0, "min": 60.0}, rate=False, scaled=False),
 }
-"""What cells are held against. Rates are times the scale, and times are what they are: of calls, events and all."""
+"""What cells are held against; the higher is the better of a `rate`."""
 
 UNITS: Mapping[str, Quantity] = {unit: name for name, measure in QUANTITIES.items() for unit in measure.units}
 

@@ -90,7 +90,7 @@ class ScaleParameters(SpecModel):
 
     scale: Scale = Field(description="the hardware is this many times slower")
     operations: Annotated[bool, Field(strict=True, description="scale operations per second of disks, too")] = False
-    heads: Annotated[bool, Field(strict=True, description="disks have heads, which seek")] = False
+    heads: Annotated[bool, Field(strict=True, description="disks have heads, which seek, or disk_latency")] = False
     mount_options: tuple[MountOption, ...] = Field(
         default=(), description="of the native client under this model, for what expires in true time"
     )

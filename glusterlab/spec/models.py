@@ -12,9 +12,12 @@ from glusterlab.spec.cell import Layout, parse_geometry
 from glusterlab.spec.fields import Axis, Count, Size, SpecModel, Text
 from glusterlab.spec.yaml import validate
 
-Form = Literal["absolute", "layouts", "sizes", "operations", "workers", "models", "releases", "features", "saturation"]
+Form = Literal[
+    "absolute", "layouts", "sizes", "operations", "workers", "models", "releases", "features", "access", "saturation"
+]
 """What a claim speaks of: a number, a ratio between layouts, sizes, operations, numbers of workers or of clients, cells
-of two models or releases, of a volume with features or an event and without, or what its cells fill."""
+of two models or releases, of a volume with features, an event or a hot tier and without, of two ways of access, or what
+its cells fill."""
 
 MODEL = ("scale", "operations_limited", "heads")
 """Columns of the samples table that tell models apart; ``heads`` may be absent."""
@@ -25,13 +28,15 @@ Flag = Annotated[bool, Field(strict=True)]
 class Limit(SpecModel):
     """Something that a scale model cannot tell, and why: of cells that meet all its conditions, in claims of `forms`.
 
-    ``subsystems``: only of these, in claims on saturation. ``shrunk``: whether files are shorter than what they stand
-    for. ``stored_per_disk_below``: so little is written to each disk, copies and redundancy included.
+    ``subsystems``: only of these, in claims on saturation. ``latency``: whether disks have one in the place of heads;
+    of such also at full speed. ``shrunk``: whether files are shorter than what they stand for.
+    ``stored_per_disk_below``: so little is written to each disk, copies and redundancy included.
     """
 
     forms: Axis[Form]
     why: Text
     heads: Flag | None = None
+    latency: Flag | None = None
     operations_limited: Flag | None = None
     shrunk: Flag | None = None
     operation: Axis[str] = ()
@@ -46,12 +51,12 @@ class Limit(SpecModel):
     def holds(self, cell: Mapping[str, Any], forms: Collection[Form], quantity: str = "") -> bool:
         """Whether it is about a claim of these forms on a cell: a row of the samples table."""
         size = cell["nominal_file_size_bytes"]
-        headed = bool(cell.get("heads", False))
-        # what a model's disks do at full speed was stated, too
-        if set(self.forms).isdisjoint(forms) or (float(cell["scale"]) == 1 and not (headed and "absolute" in forms)):
+        # disks of a model are a model at full speed, too
+        if set(self.forms).isdisjoint(forms) or (float(cell["scale"]) == 1 and self.latency is None):
             return False
         equal = (
-            (self.heads, headed),
+            (self.heads, bool(cell.get("heads", False))),
+            (self.latency, bool(cell.get("disk_latency_s", 0.0))),
             (self.operations_limited, bool(cell["operations_limited"])),
             (self.shrunk, cell["file_size_bytes"] < size),
         )

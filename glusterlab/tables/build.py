@@ -281,7 +281,7 @@ class SampleJob:
 
     sample: Sample
     cell: Cell
-    facts: Mapping[str, str | int]
+    facts: Mapping[str, str | float]
 
     @property
     def folder(self) -> str:
@@ -323,7 +323,8 @@ def _jobs(store: RawStore, files: Mapping[str, str], wanted: Collection[str] | N
     """The samples of these files and of these cells: another may be finished while the campaign is read."""
     samples, cells, environment = store.samples(), store.cells(), store.environment()
     cluster = store.path / "cluster.yaml"
-    backings = load_cluster(cluster).backings if cluster.is_file() else {}
+    loaded = load_cluster(cluster) if cluster.is_file() else None
+    backings, latency = ({}, None) if loaded is None else (loaded.backings, loaded.hardware.disk_latency)
     for sample in samples:
         if (cell := cells.get(sample.cell_id)) is None:
             raise RawStoreError(f"{store.path}: expected a cell.json for {sample.cell_id}, found none", path=store.path)
@@ -331,12 +332,13 @@ def _jobs(store: RawStore, files: Mapping[str, str], wanted: Collection[str] | N
         kind, model = (cell.layout.backing, "") if backing is None else (backing.kind, backing.server_model or "")
         version = gluster_versions(environment, sample.servers)
         facts = {"gluster_version": version, "kind": kind, "server_model": model, **_hot(cell, backings)}
+        facts["disk_latency_s"] = (latency or 0.0) if cell.model.heads else 0.0
         job = SampleJob(sample, cell, facts)
         if f"{job.folder}/sample.json" in files and (wanted is None or sample.cell_id in wanted):
             yield job
 
 
-def _hot(cell: Cell, backings: Mapping[str, Backing]) -> dict[str, str | int]:
+def _hot(cell: Cell, backings: Mapping[str, Backing]) -> dict[str, str | float]:
     hot = cell.layout.hot
     if hot is None:
         return {"hot": "", "hot_kind": "", "hot_disks": 0}

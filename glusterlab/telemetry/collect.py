@@ -147,7 +147,8 @@ def coverage(path: Path) -> Coverage:
             if time < latest.get(header, time):
                 message = f"expected rows in the order of time, found {time:.0f} after {latest[header]:.0f}"
                 raise ParseError(message, file=path, line=number)
-            latest[header], intervals[time] = time, interval
+            # after a stall two records may be of one second
+            latest[header], intervals[time] = time, max(interval, intervals.get(time, 0.0))
             record = ";".join([*words[:3], ""])
     columns = {column for header in headers for column in header.split(";")}
     missing = sorted(activity for activity, mark in REQUIRED.items() if mark not in columns)
@@ -161,7 +162,7 @@ def coverage(path: Path) -> Coverage:
         found = f"{intervals[first]:g} and {sum(rest):g} s"
         raise ParseError(f"expected intervals of one length that last {between:.0f} s, found {found}", file=path)
     lengths, times = intervals.values(), sorted(intervals)
-    over = [0.0, *(later - time - intervals[later] for time, later in pairwise(times))]
+    over = [median(lengths) - intervals[first], *(later - time - intervals[later] for time, later in pairwise(times))]
     # a busy sadc takes the time, waits, and then reads the counters: what that step lacks the next one has too much
     holes = [min(0.0, before) + step for before, step in pairwise(over)]
     missing_s = sum(hole for hole in holes if hole > _ROUNDED_S)

@@ -414,16 +414,20 @@ class Latency:
     def __init__(
         self,
         latency_s: float,
-        operations_per_s: float,
         read_bytes_per_s: float,
         write_bytes_per_s: float,
+        read_operations_per_s: float,
+        write_operations_per_s: float,
         timeline: Timeline | None = None,
     ) -> None:
         self.timeline = timeline or Timeline()
         self.counts: Counter[str] = Counter()
         self.busy_s = 0.0
-        self._latency_s, self._operation_s = latency_s, 1 / operations_per_s
-        self._rates = {"reads": read_bytes_per_s, "writes": write_bytes_per_s}
+        self._latency_s = latency_s
+        self._rates = {
+            "reads": (read_bytes_per_s, read_operations_per_s),
+            "writes": (write_bytes_per_s, write_operations_per_s),
+        }
         self._free = 0.0
 
     def read(self, _offset: int, size: int, done: Done) -> None:
@@ -436,7 +440,8 @@ class Latency:
         self.timeline.at(self.timeline.now, done)
 
     def _serve(self, what: str, size: int, done: Done) -> None:
-        begin, takes = max(self.timeline.now, self._free), max(self._operation_s, size / self._rates[what])
+        of_bytes, of_operations = self._rates[what]
+        begin, takes = max(self.timeline.now, self._free), max(1 / of_operations, size / of_bytes)
         self.counts[what] += 1
         self.busy_s += takes
         self._free = begin + takes

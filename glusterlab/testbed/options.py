@@ -9,7 +9,7 @@ that three requests cost one random write: `ARRAY_WRITE_OPERATIONS`. runbooks/te
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from glusterlab.errors import UsageError
@@ -210,6 +210,8 @@ class TestbedOptions:
             return
         if self.heads and not self.latencies:
             raise UsageError("--hardware and --heads: it states no disk_latency, and heads are of the guide's drive")
+        if self.latencies and self.hardware["disk_operations"] is None:
+            raise UsageError("--hardware: it states disk_latency, and no disk_operations that disks do at the most")
         for option, kind, count in (("--arrays", "array", self.arrays), ("--nvme", "nvme", self.nvme)):
             if count and kind not in self.devices:
                 raise UsageError(f"{option} {count}: the hardware states no {kind}_read and {kind}_write: expected 0")
@@ -239,16 +241,8 @@ class TestbedOptions:
         """What `heads.Latency` takes, of disks and arrays, where the hardware states a latency of its disks."""
         if (stated := self._stated) is None or stated.disk_latency is None:
             return {}
-        return {
-            kind: {
-                "latency_s": stated.disk_latency,
-                "operations_per_s": device.read_operations_per_s,
-                "read_bytes_per_s": device.read_bytes_per_s,
-                "write_bytes_per_s": device.write_bytes_per_s,
-            }
-            for kind, device in self.devices.items()
-            if kind != "nvme"
-        }
+        kinds = {kind: device for kind, device in self.devices.items() if kind != "nvme"}
+        return {kind: {"latency_s": stated.disk_latency, **asdict(device)} for kind, device in kinds.items()}
 
     @property
     def links(self) -> Mapping[str, float]:

@@ -133,6 +133,7 @@ def cluster_specification(state: State) -> dict[str, Any]:
     kinds = {kind: device for kind, device in options.devices.items() if kind != "nvme" or options.nvme}
     drives = {"nvme": f"{options.nvme} x {NVME_MODEL}"} if options.nvme else {}
     hosts = [{"name": host, "address": options.address(host), "interface": "eth0"} for host in options.host_names]
+    stated = ("disk_latency", "disk_operations") if options.latencies else ()
     own = f"; the first {options.kernel_clients} clients have a kernel of their own (User-Mode Linux)"
     devices = {host: [Path(disk.device).name for disk in state.disks_of(host)] for host in options.server_names}
     return {
@@ -148,6 +149,7 @@ def cluster_specification(state: State) -> dict[str, Any]:
             **{f"{kind}_read": f"{device.read_bytes_per_s / 1e6:g} MB/s" for kind, device in kinds.items()},
             **{f"{kind}_write": f"{device.write_bytes_per_s / 1e6:g} MB/s" for kind, device in kinds.items()},
             **{f"{role}_link": f"{rate * 8 / 1e9:g} Gbit/s" for role, rate in options.links.items()},
+            **{name: value for name, value in (options.hardware or {}).items() if name in stated},
         },
         "server_models": {
             name: {**options.server_models[name], **drives}

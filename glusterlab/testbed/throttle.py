@@ -181,12 +181,13 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         headserver.control(images, chosen.scale if chosen is not None and headed else None, late)
     links = {role: None if chosen is None else round(rate / chosen.scale) for role, rate in state.options.links.items()}
     _limit_links(state, links)
-    of_models = {"disk": asdict(ST6000NM0034), "array": asdict(RAID6), **state.options.latencies}
+    latencies = state.options.latencies
+    of_models = dict(latencies) or {"disk": asdict(ST6000NM0034), "array": asdict(RAID6)}
     by_blkio = "cgroup v2 io.max" if cgroups.is_v2() else "cgroup v1 blkio.throttle"
     return {
         "model": model,
         "scale": None if chosen is None else chosen.scale,
-        **{kind: of_models[kind] if headed else by_kind.get(kind, {}) for kind in ("disk", "array")},
+        **{kind: of_models.get(kind, {}) if headed else by_kind.get(kind, {}) for kind in ("disk", "array")},
         **({"nvme": by_kind.get("nvme", {})} if state.options.nvme else {}),
         **({"slow_disks": slow} if slow else {}),
         **({"served": served} if served.get("scale") else {}),
@@ -194,7 +195,7 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         **({"unwritten_bytes": unwritten} if unwritten["disk"] and BDI.is_dir() else {}),
         **{("vm_" + name).replace("vm_../fs/xfs/", "fs_xfs_"): value for name, value in stretched.items()},
         **({} if chosen is None else {"settled": len(state.disks), "read_ahead_bytes": ahead}),
-        "enforced_by": ["heads of disks (FUSE)" if headed else by_blkio, "tc tbf"],
+        "enforced_by": [f"{'latency' if latencies else 'heads'} of disks (FUSE)" if headed else by_blkio, "tc tbf"],
     }
 
 

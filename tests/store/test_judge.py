@@ -264,6 +264,21 @@ def test_telemetry_missing_damaged_or_short(folder: Path) -> None:
     assert _codes(folder) == ("invalid", [*missing, *short])
 
 
+def test_a_sample_from_before_is_judged_by_the_sum_of_intervals(folder: Path) -> None:
+    """So that what is stored stays as it was judged."""
+    lines = sadf_text("client01", START, START + 2 * (END - START) // 2.5).splitlines()
+    later = [line.split(";", 3) for line in lines]
+    drifted = [
+        ";".join([host, "2", f"{START + int(1.25 * (float(time) - START)):.0f}", rest]) if time != "timestamp" else ""
+        for host, _, time, rest in later
+    ]
+    text = "\n".join(new or old for new, old in zip(drifted, lines, strict=True)) + "\n"
+    (folder / "telemetry" / "client01.csv.xz").write_bytes(lzma.compress(text.encode()))
+    assert _codes(folder) == ("invalid", [("telemetry-short", "client01")])
+    _edit(folder / "workload/command.json", gaps="steps")
+    assert _codes(folder) == ("valid", [])
+
+
 def test_telemetry_that_cannot_be_is_none(folder: Path) -> None:
     text = sadf_text("server01").replace("84.00", "-900", 1)
     (folder / "telemetry" / "server01.csv.xz").write_bytes(lzma.compress(text.encode()))

@@ -169,7 +169,8 @@ def test_events_come_in_order_of_time() -> None:
 
 def test_a_disk_far_away_gives_each_request_its_latency_up_to_its_rates() -> None:
     # the appendix: one thread 32 a second, 32 threads 961
-    rates = {"operations_per_s": 2000.0, "read_bytes_per_s": 240e6, "write_bytes_per_s": 120e6}
+    rates = {"read_bytes_per_s": 240e6, "write_bytes_per_s": 120e6}
+    rates |= {"read_operations_per_s": 2000.0, "write_operations_per_s": 1000.0}
     for threads, expected in ((1, 1 / 0.031), (32, 32 / 0.031), (64, 2000.0), (128, 2000.0)):
         disk = Latency(0.031, **rates)
         served = [0]

@@ -61,7 +61,7 @@ def test_one_disk_can_be_slower_than_its_like(server: headserver.Server) -> None
 def test_a_disk_far_away_serves_many_requests_in_the_time_of_one(tmp_path: Path) -> None:
     with (tmp_path / "a01.img").open("wb") as stream:
         stream.truncate(1 << 30)
-    rates = {"operations_per_s": 1e4, "read_bytes_per_s": 1e9, "write_bytes_per_s": 1e9}
+    rates = {f"{what}_{of}_per_s": 1e9 for what in ("read", "write") for of in ("bytes", "operations")}
     server = headserver.Server(tmp_path, {"a01.img": {"latency_s": 0.1, **rates}})
     server.set(2.0, {})
     begin = time.monotonic()
@@ -69,7 +69,7 @@ def test_a_disk_far_away_serves_many_requests_in_the_time_of_one(tmp_path: Path)
         took = list(pool.map(lambda n: _took(server, "/a01.img", n << 20), range(8)))
     assert min(took) >= 0.2
     assert time.monotonic() - begin < 8 * 0.2
-    assert server.status()["disks"]["a01.img"] == {"reads": 8, "seeks": 0, "busy_s": 0.0008}
+    assert server.status()["disks"]["a01.img"] == {"reads": 8, "seeks": 0, "busy_s": pytest.approx(3.3e-5, rel=0.1)}
 
 
 def test_lifting_lets_go_of_all_that_waits(server: headserver.Server) -> None:

@@ -129,11 +129,14 @@ def test_disks_of_stated_latency_stand_where_the_guides_have_heads(tmp_path: Pat
     made.save()
     assert state.State.load(tmp_path).options.latencies["array"] == {
         "latency_s": 0.031,
-        "operations_per_s": 2000,
-        "read_bytes_per_s": 240e6,
-        "write_bytes_per_s": 240e6,
+        **{f"{what}_bytes_per_s": 240e6 for what in ("read", "write")},
+        **{f"{what}_operations_per_s": 2000 for what in ("read", "write")},
     }
     assert made.options.models["medium-file"].heads
+    stated = Cluster.model_validate(state.cluster_specification(made)).hardware
+    assert (stated.disk_latency, stated.disk_operations) == (0.031, 500)
+    with pytest.raises(UsageError, match="and no disk_operations"):
+        TestbedOptions(hardware=loaded | {"disk_operations": None}, disks=0, heads=("medium-file",))
 
 
 def test_the_local_file_system_of_a_server_is_a_cluster_of_its_own(tmp_path: Path) -> None:

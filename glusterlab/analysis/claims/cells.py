@@ -137,7 +137,7 @@ class Campaign:
                     continue
                 found = rows[column].to_numpy()
                 # a study that says NFS means version 3, and so do results that do not say
-                mask &= (found == values[0]) | ((found == "nfs3") & (values[0] == "nfs"))
+                mask &= (found == "nfs3") | (found == "nfs") if values[0] == "nfs" else found == values[0]
         if cells.size is not None:
             mask &= same_size(rows["nominal_file_size_bytes"], cells.size[0]).to_numpy()
         if cells.layout is not None:
@@ -159,13 +159,14 @@ class Campaign:
             cells.index = cells.index.astype(str)
             points = summarise(rows, self._columns[quantity])
             ids = points["cell_id"].astype(str)
-            columns = [of for of in ("campaign", "servers", "heads", *_COLUMNS.values()) if of in {*cells} - {*points}]
+            wanted = ("campaign", "servers", "heads", "disk_latency_s", *_COLUMNS.values())
+            columns = [of for of in wanted if of in {*cells} - {*points}]
             points = points.assign(**{name: ids.map(cells[name]) for name in columns}).astype({"campaign": str})
             if by is not None:
                 points = divided(points, points[by], f"_per_{per}")
             written, nominal = (points[f"{name}file_size_bytes"].astype(float) for name in ("", "nominal_"))
             length = (written * points["scale"].astype(float) / nominal).where(written != nominal, 1.0)
-            factor = points["scale"].astype(float) if QUANTITIES[quantity].rate else 1.0
+            factor = points["scale"].astype(float) if QUANTITIES[quantity].scaled else 1.0
             self._found[quantity, per] = points.assign(length=length, factor=factor)
         return self._found[quantity, per]
 
@@ -387,7 +388,8 @@ def model_limit(cells: Sequence[Mapping[str, Any]], quantity: str) -> str:
         ("operations", ("operation",)),
         ("workers", ("workers", "clients")),
         ("releases", ("gluster_version",)),
-        ("features", ("features", "event", "event_throttle")),
+        ("features", ("features", "event", "event_throttle", "hot")),
+        ("access", ("access",)),
     )
     for form, columns in differ:
         if len({tuple(str(cell.get(name, False)) for name in columns) for cell in cells}) > 1:

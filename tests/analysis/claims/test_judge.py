@@ -489,10 +489,43 @@ def test_features_and_events_are_compared_by_one_tool() -> None:
     assert ratio(lazy, normal, quantity="event").measured.centre == pytest.approx(2.0)
     assert ratio({}, {"features": "quota"}).measured.centre == pytest.approx(40 / 38)
     assert ratio({}, {"features": "bitrot; quota"}).why.endswith("copies read 4 GiB with bitrot; quota")
+
+    def tier(samples: pd.DataFrame) -> Judgement:
+        reads = {"operation": "read", "size": "32 KiB", "layout": "copies"}
+        return verdict(more(cells=reads, of={"hot": "3x2"}, to={"hot": ""}), samples)
+
+    small = {("replicate", "read", 16): near(100.0)}
+    tiered = [
+        build_samples(small, tool="smallfile", nominal=32768, hot=hot, cell_id=f"hot {hot}") for hot in ("3x2", "")
+    ]
+    # operations are assumed, and a tier is compared by them, too
+    assert tier(pd.concat(tiered)).verdict == "model cannot tell"
+    assert tier(pd.concat(tiered).assign(heads=True, operations_limited=False)).verdict != "model cannot tell"
     # what signs is not slowed on a scale model
     samples["scale"] = 200.0
     assert ratio({}, {"features": "quota"}).verdict != "model cannot tell"
     assert ratio({}, {"features": "bitrot"}).verdict == "model cannot tell"
+
+
+def test_a_latency_that_was_put_in_decides_nothing_by_workers() -> None:
+    cells = {("replicate", "read", workers): near(workers * 1e6) for workers in (8, 32)}
+    samples = build_samples(cells, scale=1, heads=True)
+    reads = {"operation": "read", "size": "4 GiB", "layout": "copies"}
+    claim = more(cells=reads, of={"workers": 32}, to={"workers": 8})
+    assert verdict(claim, samples.assign(disk_latency_s=0.0)).verdict == "reproduced"
+    # at full speed, too
+    judgement = verdict(claim, samples.assign(disk_latency_s=0.031))
+    assert (judgement.verdict, judgement.reason[:32]) == ("model cannot tell", "each request takes a stated time")
+    assert verdict(more(), both(1.5, 1.4).assign(scale=1, heads=True, disk_latency_s=0.031)).verdict == "reproduced"
+
+
+def test_two_ways_of_access_are_not_compared_by_one_worker_of_a_model() -> None:
+    claim = more(cells=CASES | {"layout": "copies"}, of={"access": "native"}, to={"access": "nfs"}, needs="nfs")
+    for workers, expected in ((1, "model cannot tell"), (6, "reproduced")):
+        cells = {("replicate", operation, workers): near(20e6) for operation in ("write", "read")}
+        native, slower = build_samples(cells, scale=200), build_samples({cell: near(10e6) for cell in cells}, scale=200)
+        slower = slower.assign(access="nfs3", cell_id=slower["cell_id"] + "-nfs")
+        assert verdict(claim, pd.concat([native, slower])).verdict == expected
 
 
 @pytest.mark.parametrize(
@@ -595,7 +628,7 @@ def test_the_guide_on_a_campaign_of_known_answer(large_samples: pd.DataFrame) ->
         judgement = found[f"throughput-{name}"]
         assert (judgement.verdict, judgement.measured.centre) == (expected, pytest.approx(centre, rel=1e-3))
     assert found["throughput-write-up-to"].verdict == "not measured"
-    assert found["video-peak-streams"].reason == NEEDS["spec sfs"]
+    assert found["video-tuning"].reason == NEEDS["spec sfs"]
     arithmetic = [each for each in found.values() if each.claim_class == "arithmetic"]
     assert [each.claim.id for each in arithmetic if each.verdict != "reproduced"] == ["design-dense-from-petabyte"]
     assert len(arithmetic) == 42
