@@ -56,7 +56,12 @@ def test_disks_far_away_serve_each_request_after_their_latency(tmp_path: Path) -
     operations = samples["operations_per_s"]
     # 31 ms each, whatever this machine does meanwhile; how far below that is its own
     assert operations[1] <= 1 / 0.031
-    assert 2 * operations[1] < operations[8] <= 8 / 0.031
+    assert 4 * operations[1] < operations[8] <= 8 / 0.031
+    assert samples["disk_latency_s"].tolist() == [0.031, 0.031]
+    sample = next((tmp_path / "raw/far-away").glob("cells/*/sample-*"))
+    with evidence.opened(sample / "workload/throttle.json") as file:
+        effect = json.loads(file.read_text())
+    assert (effect["array"]["latency_s"], effect["enforced_by"][0]) == (0.031, "latency of disks (FUSE)")
 
 
 def test_a_cell_is_measured_on_disks_with_heads(tmp_path: Path) -> None:
