@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glusterlab.errors import ParseError
-from glusterlab.parse import parse
+from glusterlab.parse import parse, tools
 from glusterlab.rawfile import read_raw
 from glusterlab.telemetry.columns import NotRegular
 from glusterlab.telemetry.reader import read
@@ -51,7 +51,7 @@ _RATES = ("throughput_bytes_per_s", "files_per_s", "elapsed_s")
 def forms_differ(workload: Path, record: WorkloadRecord) -> Iterator[tuple[str, str]]:
     """Files in which a tool wrote the result that was read in another form, with another number."""
     results = [path for path in workload.iterdir() if path.is_file() and path.name not in NO_RESULT]
-    if len(results) != 2:
+    if len(results) != 2 or record.tool not in tools():
         return  # one form, or parts of one result
     for path in sorted(results):
         found = []

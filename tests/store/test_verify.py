@@ -9,13 +9,15 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from glusterlab import parallel
 from glusterlab.errors import RawStoreError
-from glusterlab.run.contradictions import too_fast
+from glusterlab.run.contradictions import forms_differ, too_fast
 from glusterlab.run.verify import verify, verify_signature
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.files import dump_json
@@ -305,3 +307,10 @@ def test_what_a_run_is_writing_is_no_unlisted_file(campaign: Path) -> None:
     assert {code for codes in _found(campaign).values() for code in codes} == {"leftover-partial"}
     (campaign / SAMPLE / ".cell.json.tmp").write_text("half")
     assert _found(campaign)[f"{SAMPLE}/.cell.json.tmp"] == {"unlisted-file"}
+
+
+def test_two_files_of_which_none_is_a_result_are_no_two_forms(tmp_path: Path) -> None:
+    for name in ("stdout.txt", "loop-w1.txt"):
+        (tmp_path / name).write_text("1\n")
+    record: Any = SimpleNamespace(tool="file-loop")
+    assert list(forms_differ(tmp_path, record)) == []
