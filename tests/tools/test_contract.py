@@ -94,6 +94,8 @@ NAMED = {
     "run/baseline.py": {"fio-local", "iozone-local", "iperf3"},
     # a column, of iperf3's streams
     "plots/baseline.py": {"streams"},
+    # a quantity and its unit
+    "spec/claims.py": {"streams"},
     # a unit, and an element of HTML
     "site/data.py": {"streams"},
     "site/notebooks.py": {"dd"},
