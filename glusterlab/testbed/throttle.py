@@ -152,7 +152,8 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     by_kind: dict[str, dict[str, int]] = {}
     if headed and chosen is not None:
         # disks' operations follow from their heads, and an NVMe drive has none
-        by_kind = {"nvme": disk_limits(state.options.devices["nvme"], replace(chosen, operations=True))}
+        drives = {kind: device for kind, device in state.options.devices.items() if kind == "nvme"}
+        by_kind = {kind: disk_limits(device, replace(chosen, operations=True)) for kind, device in drives.items()}
     elif chosen is not None:
         by_kind = {kind: disk_limits(device, chosen) for kind, device in state.options.devices.items()}
     ahead = read_ahead_bytes(chosen)
