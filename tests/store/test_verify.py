@@ -221,6 +221,9 @@ def test_a_result_that_the_links_did_not_carry(campaign: Path, faster: int, boot
     )
     share = too_fast(campaign / SAMPLE, Sample.read(campaign / SAMPLE), cell, record)
     assert share == (pytest.approx(0.7, abs=0.01) if faster > 1 else None)
+    # a local file system needs no link
+    local = cell.model_copy(update={"access": "existing"})
+    assert too_fast(campaign / SAMPLE, Sample.read(campaign / SAMPLE), local, record) is None
 
 
 def test_a_signature_is_checked_by_openssh(campaign: Path, tmp_path: Path) -> None:
