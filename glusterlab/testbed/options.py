@@ -210,7 +210,7 @@ class TestbedOptions:
             return
         if self.heads and not self.latencies:
             raise UsageError("--hardware and --heads: it states no disk_latency, and heads are of the guide's drive")
-        if self.latencies and self.hardware["disk_operations"] is None:
+        if self.latencies and self.hardware.get("disk_operations") is None:
             raise UsageError("--hardware: it states disk_latency, and no disk_operations that disks do at the most")
         for option, kind, count in (("--arrays", "array", self.arrays), ("--nvme", "nvme", self.nvme)):
             if count and kind not in self.devices:
