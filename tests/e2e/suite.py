@@ -83,8 +83,9 @@ def start(*arguments: str | Path, cwd: Path, log: Path) -> subprocess.Popen[byte
 
 
 def ssh(cluster: Path, host: str, script: str) -> str:
-    """Run a script on a host of a testbed; returns what it printed."""
-    argv = ["ssh", "-F", str(cluster.parent / "ssh_config"), host, script]
+    """Run a script on a host of a testbed; returns what it printed. A host that falls silent is an error within 10 s."""
+    silence = ("-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=2")
+    argv = ["ssh", "-F", str(cluster.parent / "ssh_config"), *silence, host, script]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 0, f"{host}: {script}: {done.stderr}"
     return done.stdout

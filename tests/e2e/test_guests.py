@@ -34,7 +34,7 @@ def test_a_client_with_its_own_kernel(tmp_path: Path) -> None:
                 return ssh(cluster, "client01", boot_id) != before
             return False
 
-        wait_until(is_back, 60, "client01 did not come back")
+        wait_until(is_back, 120, "client01 did not come back")
         ssh(cluster, "client01", "test -d /var/tmp/glusterlab")
 
         network.kill_all(NAME, "client01")
