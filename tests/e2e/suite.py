@@ -83,7 +83,7 @@ def start(*arguments: str | Path, cwd: Path, log: Path) -> subprocess.Popen[byte
 
 
 def ssh(cluster: Path, host: str, script: str) -> str:
-    """Run a script on a host of a testbed; returns what it printed. A host that falls silent is an error within 10 s."""
+    """Run a script on a host of a testbed; returns what it printed. A host that falls silent is an error."""
     silence = ("-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=2")
     argv = ["ssh", "-F", str(cluster.parent / "ssh_config"), *silence, host, script]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)

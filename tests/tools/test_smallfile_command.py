@@ -39,7 +39,7 @@ def test_workers_are_spread_evenly(workers: int, hosts: int, threads: int) -> No
     assert f"--host-set {names} --threads {threads} --files 200 --file-size 32 " in script
     assert "--network-sync-dir /srv/shared/smallfile-sync " in script
     assert "--stonewall Y --response-times N" in script
-    assert "PATH=/var/tmp/gl/run-smallfile/bin:$PATH exec python3 /var/tmp/gl/smallfile/smallfile_cli.py" in script
+    assert "\nPATH=/var/tmp/gl/run-smallfile/bin:$PATH exec python3 /var/tmp/gl/smallfile/smallfile_cli.py" in script
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,27 @@ def test_a_worker_with_few_files_has_one_directory_which_the_starting_gate_count
     job = make_job(make_cell("create", files_per_worker=files))
     assert f" --files-per-dir {per_dir} " in SMALLFILE.command(job).script
     assert f"$(seq -f %03g 0 {last})" in SMALLFILE.prepare(job)[0].script
+
+
+def test_each_host_finds_its_directories_before_smallfile_begins(tmp_path: Path) -> None:
+    places = {"dataset_dir": "it's d", "work_dir": "work", "mount_point": "."}
+    where = {name: str(tmp_path / place) for name, place in places.items()}
+    job = make_job(make_cell("create", workers=4), clients=2, **where)
+    wrapper = Path(job.ssh_wrapper)
+    wrapper.parent.mkdir(parents=True)
+    wrapper.write_text(f'#!/bin/sh\nsh -c "$2" >"{tmp_path}/$1"\n')
+    wrapper.chmod(0o700)
+    trees = [Path(job.dataset_dir) / f"file_{kind}dir" for kind in ("dst", "src")]
+    for each in ("client01/thrd_00", "client01/thrd_01", "client02/thrd_00", "client03/thrd_00"):
+        for tree in trees:
+            (tree / each / "d_000").mkdir(parents=True)
+    looks = SMALLFILE.command(job).script.partition("\nPATH=")[0]
+    assert bash(looks).returncode == 0
+    for host, threads in (("client01", 2), ("client02", 1)):
+        expected = [f"{tree}/{host}/thrd_{n:02d}/d_000" for tree in trees for n in range(threads)]
+        # a name, and fifteen numbers
+        assert [line.rsplit(" ", 15)[0] for line in (tmp_path / host).read_text().splitlines()] == expected
+    assert not (tmp_path / "client03").exists()
 
 
 def test_workers_that_cannot_be_spread() -> None:
