@@ -76,7 +76,7 @@ def build_samples(
                 "elapsed_s": 30.0,
                 "throughput_bytes_per_s": number if tool == "iozone" else number * nominal,
                 "files_per_s": float("nan") if tool == "iozone" else number,
-                "streams_held": float("nan"),
+                **dict.fromkeys(("streams_held", "hot_written_fraction", "hot_requests_fraction"), float("nan")),
             }
             rows.append(row | changed)
     return pd.DataFrame(rows)

@@ -62,7 +62,9 @@ else:
 
 Per = Literal["disk", "server", "volume"]
 SUFFIXES: Mapping[Per, str] = {"disk": " per disk", "server": " per server", "volume": ""}
-Quantity = Literal["throughput", "files", "operations", "streams", "latency", "event", "elapsed"]
+Quantity = Literal[
+    "throughput", "files", "operations", "streams", "latency", "event", "elapsed", "hot bytes", "hot requests"
+]
 
 
 class Measure(NamedTuple):
@@ -90,6 +92,8 @@ QUANTITIES: Mapping[Quantity, Measure] = {
     "latency": Measure("latency_mean_s", "ms", {"ms": 1e-3}, rate=False, scaled=False),
     "event": Measure("event_s", "s", {"s": 1.0}, rate=False, scaled=False),
     "elapsed": Measure("elapsed_s", "s", {"s": 1.0, "min": 60.0}, rate=False, scaled=False),
+    "hot bytes": Measure("hot_written_fraction", "of the bytes", {"of the bytes": 1.0}, scaled=False),
+    "hot requests": Measure("hot_requests_fraction", "of the requests", {"of the requests": 1.0}, scaled=False),
 }
 """What cells are held against; the higher is the better of a `rate`."""
 

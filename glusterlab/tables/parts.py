@@ -5,7 +5,7 @@ is found in the telemetry.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,26 @@ def measured_parts(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFra
                 end = start + length
         records.append((str(row["cell_id"]), row["sample"], start, end))
     return pd.DataFrame.from_records(records, columns=["cell_id", "sample", "part_start_s", "part_end_s"])
+
+
+def hot_shares(
+    telemetry: pd.DataFrame, start_s: float, end_s: float, hot: Collection[str], cold: Collection[str]
+) -> dict[str, float | None]:
+    """What a hot tier's disks, ``host/device``, have of what all bricks' disks do in a part of a sample (epoch).
+
+    By whole records, also the one in which the part ends: it may be shorter than one.
+    """
+    disk = telemetry[telemetry["activity"] == "disk"]
+    apart = [np.diff(np.unique(times)) for _, times in disk.groupby("host", observed=True)["time_s"]]
+    step = float(np.median(np.concatenate(apart))) if apart else 0.0
+    rows = disk[(disk["time_s"] > start_s) & (disk["time_s"] < end_s + step)]
+    names = rows["host"].astype(str) + "/" + rows["device"].astype(str)
+    found: dict[str, float | None] = {}
+    for column, metric in (("written", "write_bytes_per_s"), ("requests", "transfers_per_s")):
+        values = rows["value"].where(rows["metric"] == metric, 0.0)
+        first, second = (float(values[names.isin(tier)].sum()) for tier in (hot, cold))
+        found[f"hot_{column}_fraction"] = first / (first + second) if first + second else None
+    return found
 
 
 def _begin(totals: Iterator[tuple[NDArray[Any], NDArray[Any]]], end: float, length: float, tool: str) -> float | None:

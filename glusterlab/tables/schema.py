@@ -58,6 +58,11 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
         "hot_disks": ("int64", "under the bricks of the hot tier, which 'per disk' does not count"),
         "promoted_files": ("float64", "moved to the hot tier while the sample was made; NaN without one"),
         "demoted_files": ("float64", "moved to the cold tier in that time; NaN without one"),
+        "hot_written_fraction": (
+            "float64",
+            "of the bytes written to the bricks' disks in the measured part: the hot tier's; NaN without one",
+        ),
+        "hot_requests_fraction": ("float64", "of the requests to these disks in that time: the hot tier's"),
         "servers": ("int64", "hosts; 0 where an import does not know"),
         "clients": ("int64", "hosts on which workers may run; 0 where an import does not know"),
         "gluster_version": ("str", "of the servers; several are separated by ', '"),

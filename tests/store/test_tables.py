@@ -1,5 +1,6 @@
 """Tables: every sample in, documented columns out, and a cache that never hides a change."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -283,6 +284,30 @@ def test_big_telemetry_files_are_read_in_parts_of_their_own(campaign: Path, monk
     made = tables.load(campaign, cache=False)
     assert len(list((made.folder / "telemetry").iterdir())) == 6 * len([*SERVERS, *CLIENTS])
     _same(made, small)
+
+
+def test_what_a_hot_tier_has_of_all_requests() -> None:
+    raw = Path(__file__).parents[2] / "raw" / "tiering"
+    hosts = json.loads((raw / "environment.json").read_text())["hosts"]
+    tier = {
+        (host, facts["device"].removeprefix("/dev/")): path.split("/")[2]
+        for host, of in hosts.items()
+        for path, facts in of["filesystems"].items()
+    }
+    cells = [path.name for path in raw.glob("cells/smallfile-read-32kib-replicate-3x2-raid6-hot-*")]
+    made = tables.load(raw, cache=False, cells=cells)
+    rows = made.telemetry[(made.telemetry["metric"] == "transfers_per_s") & (made.telemetry["role"] == "server")]
+    samples = made.samples[made.samples["status"] == "valid"].set_index(["cell_id", "sample"])
+    assert len(samples) == 18
+    for key, sample in samples.iterrows():
+        mine = rows[(rows["cell_id"] == key[0]) & (rows["sample"] == key[1])]
+        # sar writes every two seconds
+        mine = mine[(mine["time_s"] > sample["part_start_s"]) & (mine["time_s"] < sample["part_end_s"] + 2)]
+        of = [tier.get(place) for place in zip(mine["host"].astype(str), mine["device"].astype(str), strict=True)]
+        sums = mine["value"].groupby(of).sum()
+        share = sums["nvme"] / (sums["nvme"] + sums["raid6"])
+        assert sample["hot_requests_fraction"] == pytest.approx(share, rel=0.05, abs=0.01)
+        assert sample["hot_requests_fraction"] > 0.85 if not sample["options"] else 0 <= share < 0.5
 
 
 def test_a_script_without_a_guard_gets_its_tables(campaign: Path, tmp_path: Path) -> None:

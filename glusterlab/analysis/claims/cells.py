@@ -54,7 +54,7 @@ class Side:
     rising: bool  # more workers were still faster: ``values`` are a lower bound
     length: float  # by how much files are longer than the scale asks; 1 where the model keeps their size
     files_per_worker: int
-    scale: float
+    scale: float  # what is measured stands for so many times as much; 1 of what is not scaled
     unit: str
     values: tuple[float, ...]  # per sample, per disk, times the scale, in ``unit``
     samples: str
@@ -257,7 +257,7 @@ class Campaign:
             counts = rows["status"].value_counts().sort_index()
             found = ", ".join(f"{count} {status}" for status, count in counts.items())
             return f"no sample of {words} is valid: {found}", "no sample is valid"
-        return f"the samples of {words} have no number in {unit}", f"the samples have no number in {unit}"
+        return f"the samples of {words} have no number ({unit})", f"the samples have no number ({unit})"
 
 
 def _each(cells: Cells) -> Iterator[Cells]:
@@ -355,7 +355,7 @@ def best_side(rows: pd.DataFrame, measure: Measure, unit: str, *, above: bool) -
         rising=bool(last) and saturation_point(workers, heights) == workers.max(),
         length=float(best["length"]),
         files_per_worker=int(best["files_per_worker"]),
-        scale=float(best["scale"]),
+        scale=float(best["factor"]),
         unit=unit,
         values=tuple(value / measure.units[unit] for value in own),
         samples=str(best["samples"]),

@@ -129,8 +129,10 @@ def _class_of(claim: Claim, scaled: bool) -> ClaimClass:
 
 def _judge(claim: Claim, found: tuple[Comparison, ...], scaled: bool) -> Judgement:
     band = band_of(claim)
-    scales = {side.scale for comparison in found for side in comparison.sides}
-    named = _class_of(claim, scales != {1.0} if scales else scaled)
+    cells = [side.cell for comparison in found for side in comparison.sides]
+    # disks of a model are a model at full speed, too
+    modelled = [float(cell["scale"]) != 1 or bool(cell.get("heads", False)) for cell in cells] or [scaled]
+    named = _class_of(claim, any(modelled))
     verdict, why = combine(claim, found)
     decisive, estimate, level = _decisive(claim, band, found, verdict)
     reason, repeats = "", None

@@ -410,8 +410,8 @@ def test_the_largest_of_some_is_not_told_where_what_is_claimed_has_an_upper_end(
         ({"nominal_file_size_bytes": 128 * MIB}, "the campaign has no such cells"),
         ({"warmup": True}, "the campaign has no such cells"),
         ({"status": "failed"}, "no sample of fragments iozone write 4 GiB is valid: 3 failed"),
-        ({"disks": 0}, "the samples of fragments iozone write 4 GiB have no number in MB/s per disk"),
-        ({"throughput_bytes_per_s": float("nan")}, "have no number in MB/s per disk"),
+        ({"disks": 0}, "the samples of fragments iozone write 4 GiB have no number (MB/s per disk)"),
+        ({"throughput_bytes_per_s": float("nan")}, "have no number (MB/s per disk)"),
     ],
 )
 def test_why_nothing_was_measured(changed: dict[str, Any], why: str) -> None:
@@ -425,7 +425,7 @@ def test_why_nothing_was_measured(changed: dict[str, Any], why: str) -> None:
 
 def test_a_tool_that_has_no_such_metric() -> None:
     found = verdict(value(10, "ms", layout="copies"), both(1.5, 1.0).assign(latency_mean_s=float("nan")))
-    assert found.why == "the samples of copies iozone write 4 GiB have no number in ms"
+    assert found.why == "the samples of copies iozone write 4 GiB have no number (ms)"
 
 
 @pytest.mark.parametrize(("model", "matches"), [("standard", True), ("", True), ("r740", True), ("dense", False)])
@@ -517,6 +517,21 @@ def test_a_latency_that_was_put_in_decides_nothing_by_workers() -> None:
     judgement = verdict(claim, samples.assign(disk_latency_s=0.031))
     assert (judgement.verdict, judgement.reason[:32]) == ("model cannot tell", "each request takes a stated time")
     assert verdict(more(), both(1.5, 1.4).assign(scale=1, heads=True, disk_latency_s=0.031)).verdict == "reproduced"
+
+
+def test_what_a_hot_tier_has_of_all_is_no_speed_and_not_scaled() -> None:
+    samples = both(1.5, 1.0).assign(hot="3x2", hot_requests_fraction=[0.9, 0.91, 0.92] * 4)
+    claim = value(0.9, "of the requests", layout="copies", hot="3x2")
+    found = verdict(claim, samples)
+    assert (found.verdict, found.claim_class) == ("reproduced", "absolute on a scale model")
+    assert [(side.scale, side.values) for side in found.comparisons[0].sides] == [(1.0, (0.9, 0.91, 0.92))]
+    assert verdict(value(100, "MB/s", layout="copies", hot="3x2"), samples).verdict == "model cannot tell"
+
+
+def test_a_number_of_disks_of_a_model_is_one_of_a_scale_model_at_full_speed_too() -> None:
+    samples = both(1.5, 1.0).assign(scale=1)
+    for heads, named in ((False, "absolute"), (True, "absolute on a scale model")):
+        assert verdict(value(10, "MB/s", layout="copies"), samples.assign(heads=heads)).claim_class == named
 
 
 def test_two_ways_of_access_are_not_compared_by_one_worker_of_a_model() -> None:
