@@ -46,10 +46,10 @@ lint: setup ## ruff and mypy
 	$(BIN)/mypy
 
 unit: setup ## Unit tests, doctests and the notebooks' checked cells, in parallel
-	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadscope -m "not testbed" --nbval --nbval-current-env tests glusterlab notebooks
+	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadscope -m "not testbed" --nbval --nbval-current-env --durations 15 tests glusterlab notebooks
 
 testbed: setup ## The end-to-end and fault tests on a small real pool (need root and Linux, are skipped elsewhere)
-	$(BIN)/pytest --numprocesses 3 --dist loadscope -m "testbed" tests/e2e tests/faults
+	$(BIN)/pytest --numprocesses 3 --dist loadscope -m "testbed" --durations 15 tests/e2e tests/faults
 
 faults: setup ## Every fault many times on real pools: the runner killed 52 times, and more (root, Linux, half an hour)
 	GLUSTERLAB_FAULTS=long GLUSTERLAB_REQUIRE_TESTBED=1 $(BIN)/pytest --numprocesses 2 --dist loadscope tests/faults

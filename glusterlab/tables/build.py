@@ -28,8 +28,8 @@ from glusterlab import parallel
 from glusterlab.errors import ParseError, RawStoreError, UsageError
 from glusterlab.run.event import event_columns
 from glusterlab.run.measured import read_result
-from glusterlab.spec.cell import Cell
-from glusterlab.spec.cluster import Backing
+from glusterlab.spec.cell import Cell, layout_problem, place_bricks
+from glusterlab.spec.cluster import Backing, Cluster
 from glusterlab.spec.yaml import load_cluster
 from glusterlab.store import digests
 from glusterlab.store.campaign import RawStore, Sample
@@ -39,7 +39,7 @@ from glusterlab.store.imported import read_import
 from glusterlab.store.manifest import MANIFEST
 from glusterlab.store.records import Health, read_record
 from glusterlab.tables import CHECKED
-from glusterlab.tables.parts import MOVED, hot_shares, measured_parts
+from glusterlab.tables.parts import MOVED, brick_shares, measured_parts
 from glusterlab.tables.read import Tables
 from glusterlab.tables.schema import arrow_schema
 from glusterlab.telemetry.arrow import arrow_batches, batches, read_together, write_parquet
@@ -57,7 +57,7 @@ BIG_BYTES = 2 << 20  # a telemetry file of more bytes than this is a job, or sev
 
 CHUNK_BYTES = 24 << 20
 
-_DEVICES = ("cold_devices", "hot_devices")  # of a tiered volume's bricks: kept for a sample's part, in no table
+_DEVICES = ("brick_devices", "hot_devices")  # kept for a sample's part, in no table
 
 MARKER = ".glusterlab-tables"  # says that a folder is ours: nothing is removed in any other
 
@@ -333,33 +333,35 @@ def _jobs(store: RawStore, files: Mapping[str, str], wanted: Collection[str] | N
         backing = backings.get(cell.layout.backing)
         kind, model = (cell.layout.backing, "") if backing is None else (backing.kind, backing.server_model or "")
         version, hosts = gluster_versions(environments[1], sample.servers), environments.get(sample.machine, {})
-        hot = _hot(cell, backings, hosts.get("hosts", {}))
-        facts = {"gluster_version": version, "kind": kind, "server_model": model, **hot}
+        facts = {"gluster_version": version, "kind": kind, "server_model": model, **_hot(cell, backings)}
+        facts |= _devices(cell, loaded, hosts.get("hosts", {}))
         facts["disk_latency_s"] = (latency or 0.0) if cell.model.heads else 0.0
         job = SampleJob(sample, cell, facts)
         if f"{job.folder}/sample.json" in files and (wanted is None or sample.cell_id in wanted):
             yield job
 
 
-def _hot(cell: Cell, backings: Mapping[str, Backing], hosts: Mapping[str, Any]) -> dict[str, str | float]:
+def _hot(cell: Cell, backings: Mapping[str, Backing]) -> dict[str, str | float]:
     hot = cell.layout.hot
     if hot is None:
         return {"hot": "", "hot_kind": "", "hot_disks": 0}
     backing = backings.get(hot.backing)
     kind, disks = (hot.backing, 0) if backing is None else (backing.kind, hot.bricks * backing.disks_per_brick)
-    devices = [_devices(backings.get(tier.backing), hosts) for tier in cell.layout.tiers]
-    return {"hot": hot.geometry, "hot_kind": kind, "hot_disks": disks, _DEVICES[0]: devices[0], _DEVICES[1]: devices[1]}
+    return {"hot": hot.geometry, "hot_kind": kind, "hot_disks": disks}
 
 
-def _devices(backing: Backing | None, hosts: Mapping[str, Any]) -> str:
-    """Below the bricks of a backing on all servers, as ``host/device host/device``; empty where it is not known."""
-    found = [
-        f"{name}/{device.rpartition('/')[2]}"
-        for name, facts in hosts.items()
-        for path in (() if backing is None else backing.bricks)
-        if (device := facts.get("filesystems", {}).get(path, {}).get("device"))
-    ]
-    return " ".join(found)
+def _devices(cell: Cell, cluster: Cluster | None, hosts: Mapping[str, Any]) -> dict[str, str]:
+    """Devices below the bricks as ``host/device host/device``, a hot tier's apart; none where one is not known."""
+    if cluster is None or layout_problem(cell.layout, cluster) is not None:
+        return {}
+    found = []
+    for host, root in place_bricks(cell.layout, cluster):
+        device = hosts.get(host.name, {}).get("filesystems", {}).get(root, {}).get("device")
+        if not device:
+            return {}
+        found.append(f"{host.name}/{device.rpartition('/')[2]}")
+    bricks = cell.layout.bricks
+    return {_DEVICES[0]: " ".join(found[:bricks]), _DEVICES[1]: " ".join(found[bricks:])}
 
 
 def work(job: _Job) -> tuple[Part, Sequence[_Job]]:
@@ -400,7 +402,7 @@ def _sample(job: SampleJob) -> tuple[Part, Sequence[_Job]]:
 
 
 def _measured_part(row: Mapping[str, Any], telemetry: Sequence[Path | BytesIO]) -> dict[str, float | None]:
-    """Columns of the samples table by all telemetry of a sample: where the measured part lies, a hot tier's shares."""
+    """Columns of the samples table by all telemetry of a sample: where the measured part lies, what bricks did."""
     columns = ["cell_id", "sample", "host", "role", "time_s", "activity", "device", "metric", "value"]
     moved = [("activity", "in", {activity for activity, _ in MOVED})]
     frames = [pq.read_table(file, columns=columns, filters=moved).to_pandas() for file in telemetry]
@@ -408,10 +410,10 @@ def _measured_part(row: Mapping[str, Any], telemetry: Sequence[Path | BytesIO]) 
     sample = pd.DataFrame([{name: row.get(name) for name in names}]).astype(dict.fromkeys(names[3:], float))
     part = measured_parts(pd.concat(frames) if frames else pd.DataFrame(columns=columns), sample).iloc[0]
     ends = {name: None if pd.isna(part[name]) else float(part[name]) for name in ("part_start_s", "part_end_s")}
-    if not frames or not all(row.get(name) for name in _DEVICES) or None in ends.values():
+    if not frames or not row.get(_DEVICES[0]) or None in ends.values():
         return ends
-    cold, hot = (str(row[name]).split() for name in _DEVICES)
-    return ends | hot_shares(pd.concat(frames), part["part_start_s"], part["part_end_s"], hot, cold)
+    bricks, hot = (str(row[name]).split() for name in _DEVICES)
+    return ends | brick_shares(pd.concat(frames), part["part_start_s"], part["part_end_s"], bricks, hot)
 
 
 def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[str, object]]]:

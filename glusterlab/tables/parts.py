@@ -5,7 +5,7 @@ is found in the telemetry.
 """
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,10 +53,10 @@ def measured_parts(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFra
     return pd.DataFrame.from_records(records, columns=["cell_id", "sample", "part_start_s", "part_end_s"])
 
 
-def hot_shares(
-    telemetry: pd.DataFrame, start_s: float, end_s: float, hot: Collection[str], cold: Collection[str]
+def brick_shares(
+    telemetry: pd.DataFrame, start_s: float, end_s: float, bricks: Sequence[str], hot: Sequence[str]
 ) -> dict[str, float | None]:
-    """What a hot tier's disks, ``host/device``, have of what all bricks' disks do in a part of a sample (epoch).
+    """What disks, ``host/device``, below bricks did in a part of a sample (epoch): a hot tier's share, or the busiest.
 
     By whole records, also the one in which the part ends: it may be shorter than one.
     """
@@ -65,12 +65,15 @@ def hot_shares(
     step = float(np.median(np.concatenate(apart))) if apart else 0.0
     rows = disk[(disk["time_s"] > start_s) & (disk["time_s"] < end_s + step)]
     names = rows["host"].astype(str) + "/" + rows["device"].astype(str)
-    found: dict[str, float | None] = {}
-    for column, metric in (("written", "write_bytes_per_s"), ("requests", "transfers_per_s")):
-        values = rows["value"].where(rows["metric"] == metric, 0.0)
-        first, second = (float(values[names.isin(tier)].sum()) for tier in (hot, cold))
-        found[f"hot_{column}_fraction"] = first / (first + second) if first + second else None
-    return found
+    sums = rows["value"].groupby([rows["metric"].astype(str), names]).sum().unstack(fill_value=0.0)
+    sums = sums.reindex(index=["read_bytes_per_s", "write_bytes_per_s", "transfers_per_s"], fill_value=0.0)
+    of = sums.reindex(columns=[*bricks, *hot], fill_value=0.0)
+    if not hot:
+        moved = of.iloc[:2].sum()
+        return {"busiest_brick_ratio": float(moved.max() / moved.mean()) if moved.any() else None}
+    shares = of[list(hot)].sum(axis=1) / of.sum(axis=1).replace(0.0, math.nan)
+    found = {"hot_written_fraction": shares.iloc[1], "hot_requests_fraction": shares.iloc[2]}
+    return {name: None if math.isnan(value) else float(value) for name, value in found.items()}
 
 
 def _begin(totals: Iterator[tuple[NDArray[Any], NDArray[Any]]], end: float, length: float, tool: str) -> float | None:

@@ -67,6 +67,10 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
         "clients": ("int64", "hosts on which workers may run; 0 where an import does not know"),
         "gluster_version": ("str", "of the servers; several are separated by ', '"),
         "tool_version": ("str", "empty where there is no result"),
+        "busiest_brick_ratio": (
+            "float64",
+            "bytes of the busiest brick's disk in the measured part over the mean of all bricks'; NaN with a hot tier",
+        ),
         "start_s": ("float64", "epoch seconds of the command's start, on the controller; NaN for an import"),
         "end_s": ("float64", "epoch seconds of its end"),
         "part_start_s": ("float64", "epoch seconds where the measured part begins; NaN where that is not known"),
