@@ -29,6 +29,7 @@ def pytest_runtest_makereport(
 REPLICATE = ("replicate-3x2-raid6", "replicate", "3x2", "raid6")
 DISPERSE = ("disperse-12x4+2-jbod", "disperse", "12x(4+2)", "jbod")
 GIB = 2**30
+UNKNOWN = ("streams_held", "hot_written_fraction", "hot_requests_fraction", "busiest_brick_ratio")
 
 
 def build_samples(
@@ -76,7 +77,10 @@ def build_samples(
                 "elapsed_s": 30.0,
                 "throughput_bytes_per_s": number if tool == "iozone" else number * nominal,
                 "files_per_s": float("nan") if tool == "iozone" else number,
-                **dict.fromkeys(("streams_held", "hot_written_fraction", "hot_requests_fraction"), float("nan")),
+                **dict.fromkeys(
+                    ("streams_held", "hot_written_fraction", "hot_requests_fraction", "busiest_brick_ratio"),
+                    float("nan"),
+                ),
             }
             rows.append(row | changed)
     return pd.DataFrame(rows)

@@ -44,6 +44,7 @@ NEEDS: Mapping[str, str] = {
     "baseline": "a baseline tells it, not a campaign's samples; on a scale model it would be circular",
     "pool size": "speaks of pools of another size",
     "failure": "needs disks or servers that fail",
+    "bricks": "needs what each brick is asked for, which a campaign does not record",
     "growth": "needs a pool that grows or shrinks while it is used",
     "other systems": "needs another storage system to compare with",
     "product": "is a property of a product",
@@ -102,9 +103,7 @@ QUANTITIES: Mapping[Quantity, Measure] = {
     "elapsed": Measure("elapsed_s", "s", {"s": 1.0, "min": 60.0}, rate=False, scaled=False),
     "hot bytes": Measure("hot_written_fraction", "of the bytes", {"of the bytes": 1.0}, scaled=False),
     "hot requests": Measure("hot_requests_fraction", "of the requests", {"of the requests": 1.0}, scaled=False),
-    "busiest brick": Measure(
-        "busiest_brick_ratio", "times the mean", {"times the mean": 1.0}, rate=False, scaled=False
-    ),
+    "busiest brick": Measure("busiest_brick_ratio", "times the mean", {"times the mean": 1.0}, False, False),
 }
 """What cells are held against; the higher is the better of a `rate`."""
 

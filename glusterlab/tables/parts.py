@@ -65,7 +65,7 @@ def brick_shares(
     step = float(np.median(np.concatenate(apart))) if apart else 0.0
     rows = disk[(disk["time_s"] > start_s) & (disk["time_s"] < end_s + step)]
     names = rows["host"].astype(str) + "/" + rows["device"].astype(str)
-    sums = rows["value"].groupby([rows["metric"].astype(str), names]).sum().unstack(fill_value=0.0)
+    sums = rows["value"].groupby([rows["metric"].astype(str), names]).sum().unstack(fill_value=0)
     sums = sums.reindex(index=["read_bytes_per_s", "write_bytes_per_s", "transfers_per_s"], fill_value=0.0)
     of = sums.reindex(columns=[*bricks, *hot], fill_value=0.0)
     if not hot:

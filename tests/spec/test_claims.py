@@ -55,7 +55,7 @@ def guide() -> Claims:
 def test_the_guide_has_claims_of_every_kind_chapter_and_condition(guide: Claims) -> None:
     assert len(guide.claims) >= 300
     assert {claim.kind for claim in guide.claims} == set(RELATIONS)
-    assert {need for claim in guide.claims for need in claim.needs} == set(NEEDS)
+    assert {need for claim in guide.claims for need in claim.needs} == {*NEEDS} - {"bricks"}  # of other studies
     assert len({claim.chapter for claim in guide.claims}) == 13
     figures = {figure for claim in guide.claims for figure in claim.figure}
     without_a_number = {1, 5, 7, 16, 34, 35, 40, 41, 43, 45, 48}

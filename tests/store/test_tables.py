@@ -1,6 +1,5 @@
 """Tables: every sample in, documented columns out, and a cache that never hides a change."""
 
-import json
 import shutil
 import subprocess
 import sys
@@ -20,6 +19,8 @@ from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tables import build as tables
 from glusterlab.tables.schema import validate
 from tests.store.conftest import CLIENTS, SERVERS, add_sample, begin, make_cell, relist
+
+RAW = Path(__file__).parents[2] / "raw"
 
 
 def test_samples_have_the_tools_numbers_in_si_units(campaign: Path) -> None:
@@ -286,28 +287,48 @@ def test_big_telemetry_files_are_read_in_parts_of_their_own(campaign: Path, monk
     _same(made, small)
 
 
-def test_what_a_hot_tier_has_of_all_requests() -> None:
-    raw = Path(__file__).parents[2] / "raw" / "tiering"
-    hosts = json.loads((raw / "environment.json").read_text())["hosts"]
-    tier = {
-        (host, facts["device"].removeprefix("/dev/")): path.split("/")[2]
-        for host, of in hosts.items()
+def rates_of_bricks(raw: Path, cell: str, *metrics: str) -> Iterator[tuple[pd.Series, pd.Series]]:
+    """Each valid sample of the cells whose names begin so, and the sums of rates by kind of backing, server, device."""
+    backing = {
+        (machine, host, facts["device"].removeprefix("/dev/")): path.split("/")[2]
+        for machine, environment in RawStore.open(raw).environments().items()
+        for host, of in environment["hosts"].items()
         for path, facts in of["filesystems"].items()
     }
-    cells = [path.name for path in raw.glob("cells/smallfile-read-32kib-replicate-3x2-raid6-hot-*")]
-    made = tables.load(raw, cache=False, cells=cells)
-    rows = made.telemetry[(made.telemetry["metric"] == "transfers_per_s") & (made.telemetry["role"] == "server")]
-    samples = made.samples[made.samples["status"] == "valid"].set_index(["cell_id", "sample"])
-    assert len(samples) == 18
-    for key, sample in samples.iterrows():
-        mine = rows[(rows["cell_id"] == key[0]) & (rows["sample"] == key[1])]
+    made = tables.load(raw, cache=False, cells=[path.name for path in raw.glob(f"cells/{cell}*")])
+    rows = made.telemetry[made.telemetry["metric"].isin(metrics) & (made.telemetry["role"] == "server")]
+    for _, sample in valid_samples(made.samples).iterrows():
+        mine = rows[(rows["cell_id"] == sample["cell_id"]) & (rows["sample"] == sample["sample"])]
         # sar writes every two seconds
         mine = mine[(mine["time_s"] > sample["part_start_s"]) & (mine["time_s"] < sample["part_end_s"] + 2)]
-        of = [tier.get(place) for place in zip(mine["host"].astype(str), mine["device"].astype(str), strict=True)]
-        sums = mine["value"].groupby(of).sum()
-        share = sums["nvme"] / (sums["nvme"] + sums["raid6"])
+        places = list(zip(mine["host"].astype(str), mine["device"].astype(str), strict=True))
+        yield (
+            sample,
+            mine["value"].groupby([[backing.get((sample["machine"], *place), "") for place in places], places]).sum(),
+        )
+
+
+def test_what_a_hot_tier_has_of_all_requests() -> None:
+    cells = "smallfile-read-32kib-replicate-3x2-raid6-hot-"
+    found = list(rates_of_bricks(RAW / "tiering", cells, "transfers_per_s"))
+    assert len(found) == 18
+    for sample, sums in found:
+        share = sums["nvme"].sum() / (sums["nvme"].sum() + sums["raid6"].sum())
         assert sample["hot_requests_fraction"] == pytest.approx(share, rel=0.05, abs=0.01)
         assert sample["hot_requests_fraction"] > 0.85 if not sample["options"] else 0 <= share < 0.5
+        assert pd.isna(sample["busiest_brick_ratio"])
+
+
+def test_how_much_more_than_the_mean_brick_the_busiest_one_does() -> None:
+    cells = "smallfile-create-32kib-disperse-12x4+2-jbod-native-w48-"
+    found = list(rates_of_bricks(RAW / "small-files", cells, "read_bytes_per_s", "write_bytes_per_s"))
+    assert len(found) >= 3
+    for sample, sums in found:
+        # a server has twice as many disks as this volume has bricks there
+        used = sums["jbod"].nlargest(72)
+        assert sample["busiest_brick_ratio"] == pytest.approx(used.max() / used.mean(), rel=0.05)
+        assert sample["busiest_brick_ratio"] > 1
+        assert pd.isna(sample["hot_requests_fraction"])
 
 
 def test_a_script_without_a_guard_gets_its_tables(campaign: Path, tmp_path: Path) -> None:
