@@ -77,10 +77,7 @@ def build_samples(
                 "elapsed_s": 30.0,
                 "throughput_bytes_per_s": number if tool == "iozone" else number * nominal,
                 "files_per_s": float("nan") if tool == "iozone" else number,
-                **dict.fromkeys(
-                    ("streams_held", "hot_written_fraction", "hot_requests_fraction", "busiest_brick_ratio"),
-                    float("nan"),
-                ),
+                **dict.fromkeys(UNKNOWN, float("nan")),
             }
             rows.append(row | changed)
     return pd.DataFrame(rows)

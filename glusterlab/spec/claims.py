@@ -24,7 +24,7 @@ Kind = Literal["value", "ratio", "ordering", "equality", "arithmetic", "fact"]
 number that follows from others of the study, or something that no benchmark measures (a part, a setting, a rule)."""
 
 RELATIONS: Mapping[Kind, tuple[str, ...]] = {
-    "value": ("equals", "about", "between"),
+    "value": ("equals", "about", "over", "between"),
     "ratio": ("equals", "nearly", "over", "up to", "between", "about"),
     "ordering": ("more", "slightly more", "notably more", "far more", "no less", "no more"),
     "equality": ("same", "similar"),
@@ -246,8 +246,9 @@ class Claim(SpecModel):
 
     @property
     def divisor(self) -> Per:
-        """What its values are divided by: of a value as its unit says, else `per`; times are divided by nothing."""
-        if self.quantity is not None and not QUANTITIES[self.quantity].rate:
+        """What its values are divided by: of a value as its unit says, else `per`; times and shares by nothing."""
+        units = () if self.quantity is None else QUANTITIES[self.quantity].units
+        if units and not any(unit.endswith(SUFFIXES["disk"]) for unit in units):
             return "volume"
         if self.kind != "value":
             return self.per

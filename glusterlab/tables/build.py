@@ -351,8 +351,11 @@ def _hot(cell: Cell, backings: Mapping[str, Backing]) -> dict[str, str | float]:
 
 
 def _devices(cell: Cell, cluster: Cluster | None, hosts: Mapping[str, Any]) -> dict[str, str]:
-    """Devices below the bricks as ``host/device host/device``, a hot tier's apart; none where one is not known."""
-    if cluster is None or layout_problem(cell.layout, cluster) is not None:
+    """Devices below the bricks as ``host/device host/device``, a hot tier's apart; none where one is not known.
+
+    Nor with an event: it adds bricks, or has traffic of its own.
+    """
+    if cluster is None or cell.event is not None or layout_problem(cell.layout, cluster) is not None:
         return {}
     found = []
     for host, root in place_bricks(cell.layout, cluster):
@@ -408,12 +411,13 @@ def _measured_part(row: Mapping[str, Any], telemetry: Sequence[Path | BytesIO]) 
     frames = [pq.read_table(file, columns=columns, filters=moved).to_pandas() for file in telemetry]
     names = ("cell_id", "sample", "tool", "start_s", "end_s", "elapsed_s")
     sample = pd.DataFrame([{name: row.get(name) for name in names}]).astype(dict.fromkeys(names[3:], float))
-    part = measured_parts(pd.concat(frames) if frames else pd.DataFrame(columns=columns), sample).iloc[0]
+    whole = pd.concat(frames) if frames else pd.DataFrame(columns=columns)
+    part = measured_parts(whole, sample).iloc[0]
     ends = {name: None if pd.isna(part[name]) else float(part[name]) for name in ("part_start_s", "part_end_s")}
-    if not frames or not row.get(_DEVICES[0]) or None in ends.values():
+    if not row.get(_DEVICES[0]) or None in ends.values():
         return ends
     bricks, hot = (str(row[name]).split() for name in _DEVICES)
-    return ends | brick_shares(pd.concat(frames), part["part_start_s"], part["part_end_s"], bricks, hot)
+    return ends | brick_shares(whole, part["part_start_s"], part["part_end_s"], bricks, hot)
 
 
 def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[str, object]]]:

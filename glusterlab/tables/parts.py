@@ -58,20 +58,23 @@ def brick_shares(
 ) -> dict[str, float | None]:
     """What disks, ``host/device``, below bricks did in a part of a sample (epoch): a hot tier's share, or the busiest.
 
-    By whole records, also the one in which the part ends: it may be shorter than one.
+    By whole records, also the one in which the part ends: it may be shorter than one. Nothing where telemetry lacks a
+    disk, as it does where its name is that of a logical volume.
     """
     disk = telemetry[telemetry["activity"] == "disk"]
-    apart = [np.diff(np.unique(times)) for _, times in disk.groupby("host", observed=True)["time_s"]]
-    step = float(np.median(np.concatenate(apart))) if apart else 0.0
-    rows = disk[(disk["time_s"] > start_s) & (disk["time_s"] < end_s + step)]
-    names = rows["host"].astype(str) + "/" + rows["device"].astype(str)
-    sums = rows["value"].groupby([rows["metric"].astype(str), names]).sum().unstack(fill_value=0)
-    sums = sums.reindex(index=["read_bytes_per_s", "write_bytes_per_s", "transfers_per_s"], fill_value=0.0)
-    of = sums.reindex(columns=[*bricks, *hot], fill_value=0.0)
+    names = disk["host"].astype(str) + "/" + disk["device"].astype(str)
+    if len(bricks) + len(hot) < 2 or not {*bricks, *hot} <= {*names}:
+        return {}
+    apart = np.concatenate([np.diff(np.unique(times)) for _, times in disk.groupby("host", observed=True)["time_s"]])
+    step = float(np.median(apart)) if len(apart) else math.inf
+    inside = (disk["time_s"] > start_s) & (disk["time_s"] < end_s + step)
+    sums = disk["value"].where(inside, 0.0).groupby([disk["metric"].astype(str), names]).sum().unstack(fill_value=0)
+    metrics = ["read_bytes_per_s", "write_bytes_per_s", "transfers_per_s"]
+    sums = sums.reindex(index=metrics, columns=[*bricks, *hot], fill_value=0)
     if not hot:
-        moved = of.iloc[:2].sum()
+        moved = sums.iloc[:2].sum()
         return {"busiest_brick_ratio": float(moved.max() / moved.mean()) if moved.any() else None}
-    shares = of[list(hot)].sum(axis=1) / of.sum(axis=1).replace(0.0, math.nan)
+    shares = sums[list(hot)].sum(axis=1) / sums.sum(axis=1).replace(0.0, math.nan)
     found = {"hot_written_fraction": shares.iloc[1], "hot_requests_fraction": shares.iloc[2]}
     return {name: None if math.isnan(value) else float(value) for name, value in found.items()}
 

@@ -60,17 +60,17 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
         "demoted_files": ("float64", "moved to the cold tier in that time; NaN without one"),
         "hot_written_fraction": (
             "float64",
-            "of the bytes written to the bricks' disks in the measured part: the hot tier's; NaN without one",
+            "of the bytes written to the bricks' disks: the hot tier's, by telemetry; NaN without one, or not known",
         ),
-        "hot_requests_fraction": ("float64", "of the requests to these disks in that time: the hot tier's"),
+        "hot_requests_fraction": ("float64", "the same of the requests to these disks"),
+        "busiest_brick_ratio": (
+            "float64",
+            "bytes of the busiest brick's disk over the mean of all; NaN with a hot tier or an event, or not known",
+        ),
         "servers": ("int64", "hosts; 0 where an import does not know"),
         "clients": ("int64", "hosts on which workers may run; 0 where an import does not know"),
         "gluster_version": ("str", "of the servers; several are separated by ', '"),
         "tool_version": ("str", "empty where there is no result"),
-        "busiest_brick_ratio": (
-            "float64",
-            "bytes of the busiest brick's disk in the measured part over the mean of all bricks'; NaN with a hot tier",
-        ),
         "start_s": ("float64", "epoch seconds of the command's start, on the controller; NaN for an import"),
         "end_s": ("float64", "epoch seconds of its end"),
         "part_start_s": ("float64", "epoch seconds where the measured part begins; NaN where that is not known"),

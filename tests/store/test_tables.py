@@ -17,6 +17,7 @@ from glusterlab.store import digests as fingerprint
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tables import build as tables
+from glusterlab.tables.parts import brick_shares
 from glusterlab.tables.schema import validate
 from tests.store.conftest import CLIENTS, SERVERS, add_sample, begin, make_cell, relist
 
@@ -315,8 +316,32 @@ def test_what_a_hot_tier_has_of_all_requests() -> None:
     for sample, sums in found:
         share = sums["nvme"].sum() / (sums["nvme"].sum() + sums["raid6"].sum())
         assert sample["hot_requests_fraction"] == pytest.approx(share, rel=0.05, abs=0.01)
-        assert sample["hot_requests_fraction"] > 0.85 if not sample["options"] else 0 <= share < 0.5
+        assert sample["hot_requests_fraction"] > 0.85 if not sample["options"] else share < 0.5
         assert pd.isna(sample["busiest_brick_ratio"])
+
+
+def test_what_a_hot_tier_has_of_what_is_written() -> None:
+    cells = "smallfile-create-4mib-replicate-3x2-raid6-hot-"
+    found = list(rates_of_bricks(RAW / "tiering", cells, "write_bytes_per_s"))
+    assert len(found) == 6
+    for sample, sums in found:
+        share = sums["nvme"].sum() / (sums["nvme"].sum() + sums["raid6"].sum())
+        assert sample["hot_written_fraction"] == pytest.approx(share, rel=0.01)
+
+
+def test_nothing_is_said_of_bricks_of_which_one_is_not_known() -> None:
+    rows = [("s1", device, metric) for device in ("a", "b") for metric in ("read_bytes_per_s", "transfers_per_s")]
+    telemetry = pd.DataFrame(rows, columns=["host", "device", "metric"]).assign(activity="disk", time_s=2.0)
+    telemetry["value"] = [3.0, 3.0, 1.0, 1.0]
+    assert brick_shares(telemetry, 0, 2, ["s1/a", "s1/b"], []) == {"busiest_brick_ratio": 1.5}
+    assert brick_shares(telemetry, 0, 2, ["s1/a"], ["s1/b"]) == {
+        "hot_written_fraction": None,
+        "hot_requests_fraction": 0.25,
+    }
+    assert brick_shares(telemetry, 2, 4, ["s1/a", "s1/b"], []) == {"busiest_brick_ratio": None}
+    # the name of a logical volume, a host without records, one brick
+    for bricks in (["s1/a", "s1/raid6-a01"], ["s1/a", "s2/a"], ["s1/a"]):
+        assert brick_shares(telemetry, 0, 2, bricks, []) == {}
 
 
 def test_how_much_more_than_the_mean_brick_the_busiest_one_does() -> None:

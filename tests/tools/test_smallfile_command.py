@@ -72,6 +72,10 @@ def test_each_host_finds_its_directories_before_smallfile_begins(tmp_path: Path)
         # a name, and fifteen numbers
         assert [line.rsplit(" ", 15)[0] for line in (tmp_path / host).read_text().splitlines()] == expected
     assert not (tmp_path / "client03").exists()
+    # a host that cannot say is no failure yet, and what looks for files within what is measured finds cold ones
+    wrapper.write_text("#!/bin/sh\nexit 255\n")
+    assert bash(looks).returncode == 0
+    assert "stat" not in SMALLFILE.command(make_job(make_cell("read", workers=4), clients=2, **where)).script
 
 
 def test_workers_that_cannot_be_spread() -> None:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import pandas as pd
 
@@ -68,7 +68,7 @@ def judge(
     campaign = Campaign(samples, claims.layouts, claims.servers, columns)
     # what a table of samples cannot show is not met
     met = {"nfs"} if samples["access"].astype(str).str.startswith("nfs").any() else set()
-    scaled = bool((samples["scale"].astype(float) != 1).any())
+    scaled = bool((samples["scale"].astype(float) != 1).any() or ("heads" in samples and samples["heads"].any()))
     found = []
     for claim in claims.claims:
         lacking = [NEEDS[need] for need in claim.needs if need not in met]
@@ -121,6 +121,11 @@ def one_by_one(judged: Iterable[Judgement], figure: str) -> list[Judgement]:
     return [each for each in found if not math.isnan(each.measured.centre)]
 
 
+def _modelled(cell: Mapping[str, Any]) -> bool:
+    # disks of a model are a model at full speed, too
+    return float(cell["scale"]) != 1 or bool(cell.get("heads", False))
+
+
 def _class_of(claim: Claim, scaled: bool) -> ClaimClass:
     if claim.kind == "value":
         return "absolute on a scale model" if scaled else "absolute"
@@ -129,10 +134,8 @@ def _class_of(claim: Claim, scaled: bool) -> ClaimClass:
 
 def _judge(claim: Claim, found: tuple[Comparison, ...], scaled: bool) -> Judgement:
     band = band_of(claim)
-    cells = [side.cell for comparison in found for side in comparison.sides]
-    # disks of a model are a model at full speed, too
-    modelled = [float(cell["scale"]) != 1 or bool(cell.get("heads", False)) for cell in cells] or [scaled]
-    named = _class_of(claim, any(modelled))
+    modelled = [_modelled(side.cell) for comparison in found for side in comparison.sides]
+    named = _class_of(claim, any(modelled) if modelled else scaled)
     verdict, why = combine(claim, found)
     decisive, estimate, level = _decisive(claim, band, found, verdict)
     reason, repeats = "", None

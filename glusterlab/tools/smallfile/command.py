@@ -25,6 +25,7 @@ from glusterlab.tools.smallfile.report import KB
 FILES_PER_DIR, DIRS_PER_DIR = 100, 10  # smallfile's defaults
 PREFIX = "glusterlab"
 _SYNC = "smallfile-sync"
+_MAKES_TREES = ("create", "mkdir")  # which look for their directories before what is measured: others do so in it
 _SPENDING = ("chmod", "symlink", "rename", "delete")
 _ERROR = re.compile(r"ERR|Exception|rror:|Error|starting gate within")
 
@@ -117,7 +118,8 @@ class Smallfile(base.VolumeTool):
         )
         # words of the script, not an environment variable: the PATH of the host must stay behind the wrapper's folder
         path = f"PATH={quote(job.ssh_wrapper.rpartition('/')[0])}:$PATH"
-        script = f"cd {quote(job.tool_dir)} || exit 1\n{_found(job, hosts)}\n{path} exec {join(argv)}"
+        looks = _looks(job, hosts) if cell.operation in _MAKES_TREES else ""
+        script = f"cd {quote(job.tool_dir)} || exit 1\n{looks}{path} exec {join(argv)}"
         return base.HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)
 
     def outputs(self, job: base.Job) -> tuple[str, ...]:
@@ -167,14 +169,14 @@ def _make_directories(dataset_dir: str, hosts: list[str], threads: int, files: i
     )
 
 
-def _found(job: base.Job, hosts: list[str]) -> str:
-    # Two workers of few files have 5 s to begin, and first look for their directories; on a disk of 620 ms a request
-    # that takes longer. So each host looks for them before. One that does not answer is no failure yet.
+def _looks(job: base.Job, hosts: list[str]) -> str:
+    # Two workers of few files have 5 s to begin, in which they look for their directories; on a disk of 620 ms a
+    # request that takes longer. So each host looks for them before. One that does not answer is no failure yet.
     lines, ssh = [], quote(job.ssh_wrapper)
     for host in hosts:
         places = " ".join(f"{quote(folder)}/file_*dir/{quote(host)}/thrd_*/d_*" for folder in job.datasets)
         lines.append(f"{ssh} {quote(host)} {quote('stat -t ' + places)} </dev/null >/dev/null 2>&1 &")
-    return "\n".join([*lines, "wait"])
+    return "\n".join([*lines, "wait\n"])
 
 
 def _complaint(folder: Path) -> str:

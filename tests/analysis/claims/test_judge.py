@@ -526,12 +526,21 @@ def test_what_a_hot_tier_has_of_all_is_no_speed_and_not_scaled() -> None:
     assert (found.verdict, found.claim_class) == ("reproduced", "absolute on a scale model")
     assert [(side.scale, side.values) for side in found.comparisons[0].sides] == [(1.0, (0.9, 0.91, 0.92))]
     assert verdict(value(100, "MB/s", layout="copies", hot="3x2"), samples).verdict == "model cannot tell"
+    # whatever is compared, a share is divided by nothing
+    samples["hot_requests_fraction"] *= 1 + (samples["operation"] == "write")
+    samples["busiest_brick_ratio"] = samples["hot_requests_fraction"]
+    of = {"of": {"operation": "write"}, "to": {"operation": "read"}, "cells": {"layout": "copies", "hot": "3x2"}}
+    for quantity in ("hot requests", "busiest brick"):
+        found = verdict(more(**of, quantity=quantity), samples.assign(heads=True, operations_limited=False, scale=1))
+        assert (found.verdict, found.measured.centre) == ("reproduced", pytest.approx(2))
 
 
 def test_a_number_of_disks_of_a_model_is_one_of_a_scale_model_at_full_speed_too() -> None:
     samples = both(1.5, 1.0).assign(scale=1)
     for heads, named in ((False, "absolute"), (True, "absolute on a scale model")):
-        assert verdict(value(10, "MB/s", layout="copies"), samples.assign(heads=heads)).claim_class == named
+        for layout in ("copies", "fragments"):
+            mine = samples[samples["type"] == "replicate"].assign(heads=heads)
+            assert verdict(value(10, "MB/s", layout=layout), mine).claim_class == named
 
 
 def test_two_ways_of_access_are_not_compared_by_one_worker_of_a_model() -> None:
