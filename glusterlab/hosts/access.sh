@@ -203,16 +203,18 @@ gl_unserve() {
     gl_remove_dir "$dir"
 }
 
-# Mount what a server serves. Arguments: directory, its mark's text, type, source, mount point, options.
+# Mount what a server serves; one that has not reached all bricks yet has no such volume, and is asked again. Arguments:
+# directory, its mark's text, type, source, mount point, options.
 gl_mount_served() {
-    local dir=$1 mark=$2 type=$3 source=$4 point=$5 options=$6 said
+    local dir=$1 mark=$2 type=$3 source=$4 point=$5 options=$6 said end=$((SECONDS + 45))
     gl_mark_dir "$dir" "$mark" && mkdir -p -- "$point" || return 1
     # first, so that a mount is never left without a trace
     printf '%s\n' "$point" >"$dir/mount"
-    said=$(timeout -k 5 60 mount -t "$type" -o "$options" "$source" "$point" 2>&1) || {
+    until said=$(timeout -k 5 60 mount -t "$type" -o "$options" "$source" "$point" 2>&1); do
+        case $said in *"No such file"*) [ "$SECONDS" -ge "$end" ] || { sleep 1 && continue; } ;; esac
         echo "mount -t $type -o $options $source failed: ${said:-no answer within 60 s}" >&2
         return 1
-    }
+    done
     [ "$(gl_mount_state "$point" 30)" = "mount ok" ] || { echo "$source is mounted at $point, but does not answer" >&2; return 1; }
 }
 

@@ -9,12 +9,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from glusterlab.testbed import guests, local, state, tree
 from glusterlab.testbed.options import TestbedOptions
 
+T = TypeVar("T")
 RELEASE = "bookworm"
 
 
@@ -91,12 +93,14 @@ def ssh(cluster: Path, host: str, script: str) -> str:
     return done.stdout
 
 
-def wait_until(condition: Callable[[], bool], deadline_s: float, what: str | Callable[[], str]) -> None:
+def wait_until(condition: Callable[[], T], deadline_s: float, what: str | Callable[[], str]) -> T:
+    """Wait for what a condition returns once it holds."""
     end = time.monotonic() + deadline_s
-    while not condition():
+    while not (found := condition()):
         if time.monotonic() > end:
             raise AssertionError(f"not within {deadline_s:.0f} s: {what if isinstance(what, str) else what()}")
         time.sleep(0.1)
+    return found
 
 
 def complete(raw: Path) -> list[Path]:

@@ -53,14 +53,16 @@ class Room:
         return found
 
     def at_work(self) -> dict[str, list[str]]:
-        """Processes that the suite left on each host: by its marker in their environment, or tools of workloads."""
+        """Command lines that the suite left on each host: with its marker in their environment, or workloads' tools."""
         left: dict[str, list[str]] = {}
         for host in self.hosts:
             for pid in network.pids(network.namespace(self.name, host)):
                 with suppress(OSError):
-                    comm = Path(f"/proc/{pid}/comm").read_text().strip()
-                    if comm in TOOLS or b"GLUSTERLAB_RUN=" in Path(f"/proc/{pid}/environ").read_bytes():
-                        left.setdefault(host, []).append(comm)
+                    process = Path(f"/proc/{pid}")
+                    is_tool = (process / "comm").read_text().strip() in TOOLS
+                    if is_tool or b"GLUSTERLAB_RUN=" in (process / "environ").read_bytes():
+                        words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                        left.setdefault(host, []).append(words[:120])
         return left
 
     def send(self, host: str, program: str, number: signal.Signals, words: str = "") -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -131,39 +132,39 @@ class Night:
                 return f"{partial.parent.name}/{partial.name[1:].removesuffix('.partial')}"
         return None
 
+    def scene(self) -> str:
+        """What the run said last, and the suite's processes on each host, such as a command that does not end."""
+        return f"{self.said[-3000:]}\nat work: {self.room.at_work()}"
+
     def wait_for_workload(self, operation: str = "") -> str:
         """Wait until a sample's tool is in the middle of its work."""
 
-        def found() -> bool:
+        def found() -> str | None:
             assert self.running, f"the run ended:\n{self.said[-3000:]}"
-            return operation in (self.at_work() or "-none-")
+            name = self.at_work()
+            if name is None or operation not in name:
+                return None
+            time.sleep(0.7)  # all workers have passed IOzone's starting line
+            return name if self.at_work() == name else None
 
-        wait_until(found, SAMPLE_WITHIN_S, lambda: f"no workload came to work:\n{self.said[-3000:]}")
-        time.sleep(0.7)  # all workers have passed IOzone's starting line
-        name = self.at_work()
-        return name if name is not None else self.wait_for_workload(operation)
+        return wait_until(found, SAMPLE_WITHIN_S, lambda: f"no workload came to work:\n{self.scene()}")
+
+    def _wait_for_samples(self, wanted: Callable[[dict[str, Any]], bool], what: str) -> list[dict[str, Any]]:
+        def found() -> list[dict[str, Any]]:
+            running = self.running  # before its samples are looked at, which its end may follow
+            samples = list(filter(wanted, self.samples()))
+            assert samples or running, f"the run ended without {what}:\n{self.said[-3000:]}"
+            return samples
+
+        return wait_until(found, SAMPLE_WITHIN_S, lambda: f"no {what}:\n{self.scene()}")
 
     def wait_for_sample(self, name: str) -> dict[str, Any]:
-        def stored() -> list[dict[str, Any]]:
-            return [sample for sample in self.samples() if sample["name"] == name]
-
-        wait_until(
-            lambda: bool(stored()) or not self.running, SAMPLE_WITHIN_S, lambda: f"no {name}:\n{self.said[-3000:]}"
-        )
-        assert stored(), f"the run ended without {name}:\n{self.said[-3000:]}"
-        return stored()[0]
+        return self._wait_for_samples(lambda sample: sample["name"] == name, name)[0]
 
     def wait_for_valid(self, since: float) -> dict[str, Any]:
         """Wait for the next valid sample that began after a moment."""
-
-        def found() -> list[dict[str, Any]]:
-            return [sample for sample in self.samples() if sample["status"] == "valid" and began(sample) > since]
-
-        wait_until(
-            lambda: bool(found()) or not self.running, SAMPLE_WITHIN_S, lambda: f"none valid:\n{self.said[-3000:]}"
-        )
-        assert found(), f"the run ended without a valid sample:\n{self.said[-3000:]}"
-        return min(found(), key=began)
+        valid = self._wait_for_samples(lambda each: each["status"] == "valid" and began(each) > since, "valid sample")
+        return min(valid, key=began)
 
     def account(self, fault: Fault, before: dict[str, str], window: tuple[float, float] | None) -> None:
         """Count what a fault did to the samples, and require that it did nothing.

@@ -51,7 +51,7 @@ def test_killed_at_random_moments(day: Night, chance: random.Random) -> None:
             known = day.stored
             if number % 4 == 0:
                 # in the moment in which a sample comes to be, and the manifest is not yet written
-                wait_until(lambda known=known: day.stored > known or not day.running, 300, lambda: day.said[-3000:])
+                wait_until(lambda known=known: day.stored > known or not day.running, 300, day.scene)
             else:
                 time.sleep(chance.uniform(0.3, 22.0 if LONG else 14.0))
             if not day.running:

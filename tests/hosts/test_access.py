@@ -68,6 +68,20 @@ def test_clients_mount_from_servers_in_turn_with_the_stated_options(
 
 
 @pytest.mark.parametrize(
+    ("said", "code", "asked"), [("reason given by server: No such file or directory", 0, 3), ("access denied", 1, 1)]
+)
+def test_a_volume_that_a_server_has_not_reached_yet_is_asked_for_again(
+    tmp_path: Path, said: str, code: int, asked: int
+) -> None:
+    server = f'timeout() {{ echo $4 >>log; [ "$(wc -l <log)" -eq 3 ] || {{ echo "{said}" >&2; return 32; }}; }}\n'
+    answers = "gl_mount_state() { echo mount ok; }\n"
+    mount = script.call("gl_mount_served", tmp_path / "access", "test", "nfs", "s1:/v", tmp_path / "point", "vers=3")
+    done = bash(f"cd {tmp_path}\n{server}{answers}{mount}", access.SHELL)
+    assert (done.returncode, said in done.stderr) == (code, code == 1)
+    assert (tmp_path / "log").read_text() == "mount\n" * asked
+
+
+@pytest.mark.parametrize(
     ("found", "words"),
     [
         ("mounted 0:24 nfs4 10.0.0.1:/{} rw,vers=4.2\n", "as nfs4"),
