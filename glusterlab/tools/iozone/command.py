@@ -24,7 +24,7 @@ from glusterlab.units import IOZONE_KB
 _NUMBERS = {"write": "0", "read": "1"}
 OPERATIONS = (base.Operation("write", "write"), base.Operation("read", "read", needs_files=True))
 OPTIONS = {
-    **dict.fromkeys(("-B", "-D", "-G", "-I", "-K", "-o", "-p", "-+D", "-+k", "-+l", "-+L", "-+r", "-+z")),
+    **dict.fromkeys(("-B", "-D", "-G", "-I", "-K", "-o", "-p", "-x", "-+D", "-+k", "-+l", "-+L", "-+r", "-+z")),
     **dict.fromkeys(("-H", "-j", "-J", "-k", "-+C", "-+p", "-+S", "-+w", "-+y"), "[0-9]+"),
 }
 PROGRAMS = (base.Program("iozone", "iozone3", ("-v",), "3.489", frozenset({"client"}), frozenset({"server"})),)
