@@ -37,7 +37,7 @@ MEANINGS: Mapping[ReasonCode, Meaning] = {
     ),
     "tool-incomplete": Meaning(
         "The tool reports success, but some of its workers did not do all of their work.",
-        "Look at the clients' mounts and at the room on the volume; a worker was killed or met an error.",
+        "Look at clients' mounts and the volume's room; a worker was killed, met an error, or by NFS began late (-x).",
     ),
     "peer-disconnected": Meaning(
         "A server was not connected to the pool.",

@@ -21,6 +21,7 @@ from glusterlab.sections.baseline import Baseline
 from glusterlab.sections.section import Section, open_section
 from glusterlab.store.files import file_digest
 from glusterlab.tables import build as tables
+from tests.cli.conftest import CAMPAIGN
 
 Make = Callable[..., pd.DataFrame]
 
@@ -37,16 +38,6 @@ backings:
   raid6: {bricks: [/bricks/a01], disks_per_brick: 12, kind: raid6}
 scale_models: {large-file: {scale: 200}}
 testbed: {name: default, state: /var/lib/testbed}
-"""
-CAMPAIGN = """\
-schema_version: 1
-name: night
-study: supermicro-2017
-seed: 1
-repeats: 3
-layouts: [{name: mirror, type: replicate, geometry: 1x2, backing: raid6}]
-workloads: [{tool: iozone, operations: write, file_size: 1 MiB, model: large-file}]
-workers: 2
 """
 
 
