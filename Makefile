@@ -15,6 +15,10 @@ WORKERS ?= auto
 
 FUZZ ?= 10000
 
+# Files that take longest begin first; each is one worker's.
+LONGEST := $(patsubst %,tests/e2e/test_%.py,slow_disk fio first_light)
+TESTBED := tests/faults $(LONGEST) $(filter-out $(LONGEST),$(wildcard tests/e2e/test_*.py))
+
 .PHONY: help setup reproduce test lint unit testbed faults fuzz mutants calibrate notebooks lab lock clean
 
 help: ## List the targets
@@ -49,7 +53,7 @@ unit: setup ## Unit tests, doctests and the notebooks' checked cells, in paralle
 	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadscope -m "not testbed" --nbval --nbval-current-env --durations 15 tests glusterlab notebooks
 
 testbed: setup ## The end-to-end and fault tests on a small real pool (need root and Linux, are skipped elsewhere)
-	$(BIN)/pytest --numprocesses 3 --dist loadscope -m "testbed" --durations 15 tests/e2e tests/faults
+	$(BIN)/pytest --numprocesses 4 --dist loadscope --no-loadscope-reorder -m "testbed" --durations 15 $(TESTBED)
 
 faults: setup ## Every fault many times on real pools: the runner killed 52 times, and more (root, Linux, half an hour)
 	GLUSTERLAB_FAULTS=long GLUSTERLAB_REQUIRE_TESTBED=1 $(BIN)/pytest --numprocesses 2 --dist loadscope tests/faults
