@@ -146,9 +146,8 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         raise TestbedError(f"the disks of '{state.options.name}' {behind}: 'glusterlab run' puts them as {model} needs")
     stretched = timers(chosen)
     _set_timers(stretched, state.folder.parent)
-    if chosen is not None:
-        # limits are still lifted; an unfrozen XFS counts its time to the next write of metadata anew
-        settle(state)
+    # limits are still lifted; an unfrozen XFS counts its time to the next write of metadata anew
+    (thaw if chosen is None else settle)(state)
     by_kind: dict[str, dict[str, int]] = {}
     if headed and chosen is not None:
         # disks' operations follow from their heads, and an NVMe drive has none
@@ -236,7 +235,7 @@ def settle(state: State) -> None:
 
 
 def thaw(state: State) -> None:
-    """Let go what a run that was killed within `settle` left frozen: nothing could end or be unmounted on it."""
+    """Let go what a run that was killed within `settle` left frozen: whoever touches a file there waits for ever."""
     for host in state.options.server_names:
         with suppress(TestbedError):
             init = _init(state, host)

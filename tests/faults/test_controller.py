@@ -38,9 +38,10 @@ def _resumed(day: Night) -> None:
     day.start()
 
 
-def test_killed_at_random_moments(day: Night, chance: random.Random) -> None:
-    """At any moment of a run: between its first import and its last sample, and right when a sample is stored."""
+def test_killed_at_random_moments(day: Night, room: Room, chance: random.Random) -> None:
+    """At any moment: between its first import and its last sample, when a sample is stored, while a disk is frozen."""
     kills: list[tuple[Fault, float]] = []
+    room.ssh(room.servers[0], f"fsfreeze --freeze {room.state.disks_of(room.servers[0])[0].mount_point}")
     _resumed(day)
     try:
         number = 0

@@ -461,7 +461,7 @@ def test_only_a_testbeds_own_disk_is_frozen_and_it_is_let_go_again(
     device = tmp_path.stat().st_dev
     made = _state(tmp_path, servers=1, disks=1, arrays=0)
     own = f"{os.major(device)}:{os.minor(device)}"
-    made.disks = [replace(made.disks[0], number=number or own, mount_point=str(tmp_path))]
+    made.disks = [replace(made.disks[0], device="/dev/none", number=number or own, mount_point=str(tmp_path))]
     calls: list[int] = []
 
     def ioctl(_folder: int, request: int, _argument: int) -> None:
