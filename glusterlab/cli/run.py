@@ -149,8 +149,8 @@ def run(
     ),
     moved: bool = flag(
         "--moved",
-        "Go on with the campaign of a testbed on another machine: kernel, CPUs and memory may differ, no release. "
-        "Its facts are kept in environment-<n>.json, and each sample says which machine it is of.",
+        "Go on with the campaign of a testbed on another machine: kernel, CPUs, memory and who built GlusterFS may "
+        "differ, no release. Its facts are kept in environment-<n>.json; each sample says which machine it is of.",
     ),
     on_end: str | None = option("COMMAND", "Run this in a shell when the run is over."),
     webhook: str | None = option("URL", "Tell this address when the run is over.", envvar="GLUSTERLAB_WEBHOOK"),

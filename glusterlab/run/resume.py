@@ -37,7 +37,7 @@ _COMPARED_FACTS = (
 )
 _SERVING = ("nfs-ganesha", "samba", "nfs-utils", "cifs-utils")
 _MEMORY_TOLERANCE = 0.01
-_OF_A_MACHINE = frozenset({"kernel", "cpu_model", "cpus", "memory_bytes"})
+_OF_A_MACHINE = frozenset({"kernel", "cpu_model", "cpus", "memory_bytes", "gluster_digest"})
 
 _SHOWN = 5
 
@@ -150,7 +150,7 @@ def machine_of(
     """The number of the machine that the hosts are on, among those of a campaign; with `moved` a new one is added.
 
     Raises `SpecError` when hosts, or releases of what these cells need, are as no environment file has them. Of a new
-    machine's hosts kernel, CPUs and memory may differ from the first one's.
+    machine's hosts kernel, CPUs, memory and the build of one GlusterFS release may differ from the first one's.
     """
     for number, old in store.environments().items():
         if not (changes := list(_changes(old, new, cells, cluster))):

@@ -702,17 +702,17 @@ def test_hosts_that_were_changed_are_refused_unless_it_cannot_matter(
 
 
 def test_a_testbeds_campaign_goes_on_on_another_machine_when_it_is_told(bench: Bench) -> None:
-    first = bench.transport.facts = {host.name: {"cpu_model": "one"} for host in bench.cluster.hosts}
+    one = {"cpu_model": "one", "gluster_digest": "1f"}
+    first = bench.transport.facts = {host.name: one for host in bench.cluster.hosts}
     bench.run()
-    bench.transport.facts = {host.name: {"cpu_model": "one", "kernel": "6.2.0"} for host in bench.cluster.hosts}
+    bench.transport.facts = dict.fromkeys(first, one | {"kernel": "6.2.0", "gluster_digest": "2e"})
     with pytest.raises(SpecError, match=r"kernel 6\.1\.0 before, 6\.2\.0 now.*go on with --moved"):
         bench.run(changed(repeats=2))
     assert bench.run(changed(repeats=2), moved=True).executed == 4
     assert Counter(sample.machine for sample in bench.samples) == {1: 4, 2: 4}
     assert {host["kernel"] for host in bench.store.environments()[2]["hosts"].values()} == {"6.2.0"}
     assert digests_are_right(bench.store.path)
-    # a machine with another processor is another one, too
-    bench.transport.facts = {host.name: {"cpu_model": "other"} for host in bench.cluster.hosts}
+    bench.transport.facts = {name: {"cpu_model": "other"} for name in first}  # another processor, another machine
     with pytest.raises(SpecError, match=r"cpu_model one before, other now"):
         bench.run(changed(repeats=3))
     # both are known now, and a third one is not
