@@ -117,7 +117,7 @@ def test_only_what_changed_is_made_again(campaign: Path) -> None:
     first = tables.load(campaign)
     before = first.samples
     assert first.folder == tables.folder_of(campaign) == campaign.parents[1] / "figures" / "small" / "tables"
-
+    assert tables.folder_of(campaign.parent / "unfinished" / "small") == first.folder
     name = f"cells/{make_cell().id}/sample-01/workload/stdout.txt"
     text = (campaign / name).read_text()
     line = next(line for line in text.splitlines() if "Children see" in line)
