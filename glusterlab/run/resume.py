@@ -79,7 +79,8 @@ def take_up(store: RawStore, campaign: Campaign, cluster: Cluster, edits: list[s
 
     To be done when the hosts are this run's. The cluster is kept as it was, but for its scale models, a part of cells.
     """
-    moved = aside.agree(store.path, {cell.id for cell in build_plan(campaign, cluster, ready=volume_tools()).cells})
+    wanted = {cell.id for cell in build_plan(campaign, cluster, ready=volume_tools()).cells}
+    set_aside, brought_back = aside.agree(store.path, wanted)
     _store_again(store, "campaign.yaml", dump_yaml(campaign))
     old = load_cluster(store.path / "cluster.yaml")
     models = list(differences(_plain(old)["scale_models"], _plain(cluster)["scale_models"], "scale_models"))
@@ -90,8 +91,8 @@ def take_up(store: RawStore, campaign: Campaign, cluster: Cluster, edits: list[s
     sentences = [f"{what}: {_first(changes)}" for changes, what in said if changes]
     away = f"what was measured is set aside in {store.path / aside.ASIDE}, does not count, and comes back when the"
     for cells, where, what in (
-        (moved.set_aside, "no longer in the campaign", f"{away} campaign has it again"),
-        (moved.brought_back, "in the campaign again", "what was set aside is back"),
+        (set_aside, "no longer in the campaign", f"{away} campaign has it again"),
+        (brought_back, "in the campaign again", "what was set aside is back"),
     ):
         if cells:
             number = "1 cell is" if len(cells) == 1 else f"{len(cells)} cells are"

@@ -4,7 +4,6 @@ The manifest names each file where it lies; a run that was killed between the tw
 """
 
 from collections.abc import Iterable, Set
-from dataclasses import dataclass
 from pathlib import Path
 
 from glusterlab.errors import RawStoreError
@@ -14,14 +13,6 @@ from glusterlab.store.manifest import MANIFEST, Manifest
 CELLS = "cells"
 ASIDE = "aside"
 _OTHER = {CELLS: ASIDE, ASIDE: CELLS}
-
-
-@dataclass(frozen=True)
-class Moved:
-    """Ids of the cells that were moved, sorted."""
-
-    set_aside: tuple[str, ...] = ()
-    brought_back: tuple[str, ...] = ()
 
 
 def settle(folder: Path) -> None:
@@ -48,8 +39,11 @@ def moved_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def agree(folder: Path, wanted: Set[str]) -> Moved:
-    """Set aside every cell that is not wanted, and bring back those that are; RawStoreError for one in both places."""
+def agree(folder: Path, wanted: Set[str]) -> tuple[list[str], list[str]]:
+    """Set aside every cell that is not wanted, and bring back those that are: the ids of both.
+
+    RawStoreError for one in both places.
+    """
     settle(folder)
     away = [cell for cell in _cells(folder / CELLS) if cell not in wanted]
     back = [cell for cell in _cells(folder / ASIDE) if cell in wanted]
@@ -67,7 +61,7 @@ def agree(folder: Path, wanted: Set[str]) -> Moved:
             sync(target)
     if away or back:
         settle(folder)
-    return Moved(tuple(away), tuple(back))
+    return away, back
 
 
 def _cells(place: Path) -> list[str]:

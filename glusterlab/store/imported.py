@@ -1,11 +1,10 @@
 """One imported sample: what its import.json says, which result of its file it is, and whether that counts."""
 
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from glusterlab import tools
 from glusterlab.errors import ParseError
@@ -95,38 +94,28 @@ def keyed(records: Sequence[Record]) -> list[tuple[ResultKey, WorkloadRecord]]:
     return found
 
 
-@dataclass(frozen=True)
-class _Content:
-    """What a file holds: results by key; keys and workers by run, operation and job."""
-
-    results: dict[ResultKey, WorkloadRecord]
-    keys: dict[tuple[int, str, str | None], list[ResultKey]]
-    workers: dict[tuple[int, str, str | None], list[WorkerRecord]]
-    damage: ParseError | None
-
-    @classmethod
-    def of(cls, document: Document, tool: str) -> Self:
-        records, damage = read_all(document, tool)
-        found = cls(dict(keyed(records)), defaultdict(list), defaultdict(list), damage)
-        for key in found.results:
-            found.keys[key.run, key.operation, key.job].append(key)
-        for record in records:
-            if isinstance(record, WorkerRecord):
-                found.workers[record.run, record.operation, record.job].append(record)
-        return found
-
-    def workers_of(self, key: ResultKey) -> list[WorkerRecord]:
-        """Rows of the workers of one result; none where the file has several results that they could belong to."""
-        place = (key.run, key.operation, key.job)
-        workers, rivals = self.workers[place], self.keys[place]
-        if len(rivals) == 1:
-            return workers
-        if key.host is None or sum(other.host == key.host for other in rivals) > 1:
-            return []
-        return [worker for worker in workers if worker.host == key.host]
+Content = tuple[dict[ResultKey, WorkloadRecord], list[WorkerRecord], ParseError | None]
+"""Results of a file by key, rows of all workers, and what ended the reading."""
 
 
-_content_again = lru_cache(maxsize=2)(_Content.of)
+def _content(document: Document, tool: str) -> Content:
+    records, damage = read_all(document, tool)
+    return dict(keyed(records)), [record for record in records if isinstance(record, WorkerRecord)], damage
+
+
+_content_again = lru_cache(maxsize=2)(_content)
+
+
+def _workers_of(key: ResultKey, results: Iterable[ResultKey], workers: list[WorkerRecord]) -> list[WorkerRecord]:
+    """Rows of the workers of one result; none where the file has several results that they could belong to."""
+    place = (key.run, key.operation, key.job)
+    rivals = [other for other in results if (other.run, other.operation, other.job) == place]
+    own = [worker for worker in workers if (worker.run, worker.operation, worker.job) == place]
+    if len(rivals) == 1:
+        return own
+    if key.host is None or sum(other.host == key.host for other in rivals) > 1:
+        return []
+    return [worker for worker in own if worker.host == key.host]
 
 
 def read_result(folder: Path) -> tuple[ImportRecord, WorkloadRecord, list[WorkerRecord]]:
@@ -135,12 +124,12 @@ def read_result(folder: Path) -> tuple[ImportRecord, WorkloadRecord, list[Worker
     path = folder / imported.file
     # named without its folder, so that the same file of the next sample is the same document
     document = Document(Path(imported.file), read_bytes(path)).checked()
-    read = _content_again if len(document.data) <= _REMEMBERED_BYTES else _Content.of
-    content = read(document, imported.tool)
-    if (record := content.results.get(imported.result)) is not None:
-        return imported, record, content.workers_of(imported.result)
-    if content.damage is not None:
-        raise ParseError(content.damage.message, file=path, line=content.damage.line)
+    read = _content_again if len(document.data) <= _REMEMBERED_BYTES else _content
+    results, workers, damage = read(document, imported.tool)
+    if (record := results.get(imported.result)) is not None:
+        return imported, record, _workers_of(imported.result, results, workers)
+    if damage is not None:
+        raise ParseError(damage.message, file=path, line=damage.line)
     raise ParseError(f"expected a result of {imported.result}, found none", file=path)
 
 

@@ -1,19 +1,13 @@
-"""The campaign's log: log.txt for people, events.jsonl for scripts; the manifest lists neither.
-
-Campaigns from before there was an events.jsonl have such objects in their log.txt.
-"""
+"""The campaign's log: log.txt for people, events.jsonl for scripts; the manifest lists neither."""
 
 import json
 import os
-import re
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from glusterlab.errors import RawStoreError
 from glusterlab.rawfile import open_raw
@@ -28,7 +22,6 @@ Level = Literal["info", "warning", "error"]
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 
-_LINE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}) ([A-Z]+) +(.*)")
 _FORMAT = "%Y-%m-%d %H:%M:%S %z"
 
 
@@ -87,81 +80,50 @@ class Journal:
 
 
 class EventReader:
-    """Reads a campaign's log, and later what was added to it."""
+    """Reads a campaign's events.jsonl, and later what was added to it."""
 
     def __init__(self, folder: Path) -> None:
-        if not any((folder / name).is_file() for name in (LOG, EVENTS)):
-            message = f"{folder}: expected a campaign's {EVENTS} or {LOG}, found neither"
-            message = f"{message}; `glusterlab run` and `glusterlab import` write them"
+        self._path = folder / EVENTS
+        if not self._path.is_file():
+            message = f"{folder}: expected a campaign's {EVENTS}; `glusterlab run` and `glusterlab import` write it"
             raise RawStoreError(message, path=folder, exit_code=2)
-        self._folder = folder
-        self._offsets: dict[str, int] = {}
-        self._damage: Counter[str] = Counter()
-        self._cut: set[str] = set()
+        self._offset = 0
+        self._damaged = 0
+        self._cut = False
 
     def new(self) -> Iterator[Event]:
-        """The entries since the last call, oldest first; of log.txt where nothing of events.jsonl can be read."""
-        first = EVENTS not in self._offsets
-        if not (self._folder / EVENTS).is_file():
-            yield from self._events(LOG)
-            return
-        if first:
-            # the events say again what log.txt says in plain lines, but not its old JSON lines
-            yield from self._events(LOG, wanted=lambda line: line.startswith("{"))
-        event = None
-        for event in self._events(EVENTS):
-            yield event
-        if first and event is None and (EVENTS in self._damage or EVENTS in self._cut):
-            self._offsets[LOG] = 0
-            yield from self._events(LOG, wanted=lambda line: not line.startswith("{"))
+        """The entries since the last call, oldest first."""
+        for line in self._lines():
+            if line.strip():
+                if (event := _read(line)) is not None:
+                    yield event
+                self._damaged += event is None
 
     @property
     def damage(self) -> str:
-        counts = {name: self._damage[name] + (name in self._cut) for name in (EVENTS, LOG)}
-        return "; ".join(
-            f"{self._folder / name}: {number} {'line is' if number == 1 else 'lines are'} damaged and passed over"
-            for name, number in counts.items()
-            if number
-        )
+        number = self._damaged + self._cut
+        lines = "1 line is" if number == 1 else f"{number} lines are"
+        return f"{self._path}: {lines} damaged and passed over" if number else ""
 
-    def _events(self, name: str, wanted: Callable[[str], bool] = bool) -> Iterator[Event]:
-        for line in self._lines(name):
-            # further lines of a message in log.txt are indented
-            if line.strip() and not (name == LOG and line[0].isspace()) and wanted(line):
-                if (event := _read(line)) is not None:
-                    yield event
-                self._damage[name] += event is None
-
-    def _lines(self, name: str) -> Iterator[str]:
-        path = self._folder / name
-        offset = self._offsets.get(name, 0)
-        self._cut.discard(name)
-        try:
-            with reading(path), suppress(FileNotFoundError), open_raw(path) as file:
-                if os.fstat(file.fileno()).st_size < offset:
-                    offset = 0
-                file.seek(offset)
-                for raw in file:
-                    if not raw.endswith(b"\n"):
-                        self._cut.add(name)
-                        break
-                    offset += len(raw)
-                    yield raw.decode("utf-8", "replace").rstrip("\n")
-        finally:
-            self._offsets[name] = offset
+    def _lines(self) -> Iterator[str]:
+        self._cut = False
+        with reading(self._path), suppress(FileNotFoundError), open_raw(self._path) as file:
+            if os.fstat(file.fileno()).st_size < self._offset:
+                self._offset = 0
+            file.seek(self._offset)
+            for raw in file:
+                if not raw.endswith(b"\n"):
+                    self._cut = True
+                    break
+                self._offset += len(raw)
+                yield raw.decode("utf-8", "replace")
 
 
 def _read(line: str) -> Event | None:
-    with suppress(ValueError, RecursionError, TypeError, OverflowError, OSError):
-        if line.startswith("{"):
-            found = json.loads(line)
-            level = found.pop("level", "info")
-            at = float(found.pop("time", 0.0))
-            time.localtime(at)  # a time that no calendar has is refused here, not where it is shown
-            message = str(found.pop("message", ""))
-            return Event(at, level if level in LEVELS else "info", message, found)
-        if match := _LINE.fullmatch(line):
-            level = match[2].lower()
-            at = datetime.strptime(match[1], _FORMAT).timestamp()  # noqa: DTZ007  the format has %z
-            return Event(at, cast("Level", level) if level in LEVELS else "info", match[3])
+    with suppress(ValueError, RecursionError, TypeError, AttributeError, OverflowError, OSError):
+        found = json.loads(line)
+        level = found.pop("level", "info")
+        at = float(found.pop("time", 0.0))
+        time.localtime(at)  # a time that no calendar has is refused here, not where it is shown
+        return Event(at, level if level in LEVELS else "info", str(found.pop("message", "")), found)
     return None

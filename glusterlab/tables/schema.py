@@ -141,21 +141,6 @@ MADE_ON_READING = ("telemetry", "measured_part")
 """The column that no file has: where a sample's measured part lies is known when all of its telemetry is read."""
 
 
-def validate(frame: pd.DataFrame, name: TableName) -> pd.DataFrame:
-    """Hold a table against its schema; raises DataError where its columns, types or missing text differ."""
-    schema = SCHEMAS[name]
-    if list(frame.columns) != list(schema):
-        missing = [column for column in schema if column not in frame]
-        more = [column for column in frame if column not in schema]
-        raise DataError(f"table {name}: expected the columns of its schema, found {missing} missing and {more} more")
-    for column, (dtype, _) in schema.items():
-        if str(frame[column].dtype) != dtype:
-            raise DataError(f"table {name}: expected {column} as {dtype}, found {frame[column].dtype}")
-        if dtype in {"str", "category"} and bool(frame[column].isna().any()):
-            raise DataError(f"table {name}: expected text in every row of {column}, found rows without")
-    return frame
-
-
 def arrow_schema(name: TableName) -> pa.Schema:
     """The columns of a table as Parquet keeps them: text of few values as a dictionary."""
     types = {
@@ -170,6 +155,10 @@ def arrow_schema(name: TableName) -> pa.Schema:
 
 
 def as_schema(frame: pd.DataFrame, name: TableName) -> pd.DataFrame:
-    """A table in the types of its schema, validated."""
-    typed = frame.reindex(columns=list(SCHEMAS[name]))
-    return validate(typed.astype({column: dtype for column, (dtype, _) in SCHEMAS[name].items()}), name)
+    """A table in the types of its schema; DataError where text is missing."""
+    types = {column: dtype for column, (dtype, _) in SCHEMAS[name].items()}
+    typed = frame.reindex(columns=list(types)).astype(types)
+    for column, dtype in types.items():
+        if dtype in {"str", "category"} and bool(typed[column].isna().any()):
+            raise DataError(f"table {name}: expected text in every row of {column}, found rows without")
+    return typed

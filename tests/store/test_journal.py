@@ -1,4 +1,4 @@
-"""The campaign's log: lines for people, events for scripts, and the logs of older releases."""
+"""The campaign's log: lines for people, events for scripts."""
 
 import json
 import re
@@ -40,24 +40,10 @@ def test_people_get_lines_and_scripts_get_events(tmp_path: Path) -> None:
     assert "\n".join(event.line for event in read if event.is_for_people) == "\n".join(lines)
 
 
-def test_a_log_of_an_older_release_is_read_and_goes_on_in_the_new_form(tmp_path: Path) -> None:
-    old = [{"time": 1795172717.9, "message": "run of campaign x begins"}, {"time": 1795172718.0, "command": "sync"}]
-    (tmp_path / "log.txt").write_text("".join(json.dumps(entry) + "\n" for entry in old))
-    assert messages(tmp_path) == ["run of campaign x begins", ""]
-    Journal(tmp_path).say("the run begins")
-    assert messages(tmp_path) == ["run of campaign x begins", "", "the run begins"]
-
-
-def test_lines_alone_are_read_too(tmp_path: Path) -> None:
+def test_a_folder_without_a_log_is_said(tmp_path: Path) -> None:
     with pytest.raises(RawStoreError, match="cannot be written"):
         Journal(tmp_path / "none").say("x")
-    Journal(tmp_path).say("waits for s2", "warning")
-    (tmp_path / "events.jsonl").unlink()
-    (event,) = read_events(tmp_path)
-    assert (event.level, event.message) == ("warning", "waits for s2")
-    assert event.line + "\n" == (tmp_path / "log.txt").read_text()
-    (tmp_path / "log.txt").unlink()
-    with pytest.raises(RawStoreError, match="found neither"):
+    with pytest.raises(RawStoreError, match=r"expected a campaign's events\.jsonl"):
         read_events(tmp_path)
 
 
@@ -77,18 +63,6 @@ def test_a_line_that_a_full_disk_cut_spoils_no_later_one(tmp_path: Path) -> None
         (tmp_path / name).write_text('{"time": 1, "message": "cut of')
     Journal(tmp_path).say("there is room again")
     assert messages(tmp_path) == ["there is room again"]
-
-
-@pytest.mark.parametrize("damage", [b"\x00\xff", b"\x00\xff\n" * 3])
-def test_a_log_without_one_readable_event_is_read_from_the_lines(tmp_path: Path, damage: bytes) -> None:
-    Journal(tmp_path).say("s2 is gone\nfor good", "warning")
-    (tmp_path / "events.jsonl").write_bytes(damage)
-    reader = EventReader(tmp_path)
-    assert [event.message for event in reader.new()] == ["s2 is gone"]
-    assert reader.damage.startswith(f"{tmp_path}/events.jsonl: {max(1, damage.count(10))} line")
-    assert list(reader.new()) == []
-    Journal(tmp_path).say("s2 is back")
-    assert [event.message for event in reader.new()] == ["s2 is back"]
 
 
 def test_the_command_says_what_it_could_not_read_and_that_there_is_nothing_to_show(tmp_path: Path) -> None:
