@@ -8,7 +8,6 @@ from typing import Literal
 
 import pandas as pd
 
-from glusterlab.run.baseline import brick_rate
 from glusterlab.spec.cell import Cell
 from glusterlab.spec.cluster import Cluster
 from glusterlab.units import MEGABYTE, format_size, short_number
@@ -47,7 +46,7 @@ def stated(rates: Rates, cluster: Cluster) -> float | None:
     if backing is None:
         return None
     bricks = len(backing.bricks) if rates.what == "server" else 1
-    return brick_rate(cluster, backing, rates.operation) * bricks / rates.scale
+    return hardware.brick_rate(backing, rates.operation) * bricks / rates.scale
 
 
 def slow_places(results: Sequence[Rates], cluster: Cluster) -> list[str]:

@@ -228,17 +228,6 @@ def release(pool: Pool, server: str) -> str:
     return words[1] if words[:1] == ["glusterfs"] and len(words) > 1 else "of unknown release"
 
 
-def has_gnfs(release: str) -> bool:
-    """Whether a release brings an NFS server of its own, as those before 6 do."""
-    match = re.match(r"\d+", release)
-    return match is not None and int(match[0]) < 6
-
-
-def set_gnfs(pool: Pool, server: str, volume: str, *, on: bool) -> None:
-    """Turn GlusterFS's own NFS server of a volume on or off, where `has_gnfs`; `set_up` leaves it off."""
-    ask(pool, server, "volume", "set", volume, "nfs.disable", "off" if on else "on")
-
-
 def unknown_options(pool: Pool, server: str, options: Iterable[str]) -> list[str]:
     """Which options the pool's release does not have; without any volume to ask it by, none is named."""
     known = next(iter(volumes(pool, server)), None)
@@ -313,7 +302,7 @@ def _create(pool: Pool, server: str, volume: Volume, mark: str) -> None:
     _on_bricks(pool, volume.grown or volume, lambda path: script.call("gl_make_brick", path, mark))
     ask(pool, server, *volume.create_words())
     if attach := volume.attach_words():
-        set_gnfs(pool, server, volume.name, on=False)
+        ask(pool, server, "volume", "set", volume.name, "nfs.disable", "on")
         # to a volume that is not started gluster attaches a tier, and says that it failed; a tier's options need it
         ask(pool, server, "volume", "start", volume.name)
         ask(pool, server, *attach)
@@ -381,10 +370,10 @@ def _stop_one(pool: Pool, server: str, name: str) -> None:
 
 
 def _leave_gnfs_off(pool: Pool, server: str, volume: Volume, info: VolumeInfo) -> None:
-    # from 3.8 on it is off, and listed so; 3.7 starts it with every volume, unless told otherwise
+    # of releases before 6: from 3.8 on it is off, and listed so; 3.7 starts it with every volume, unless told otherwise
     stated = "on" if info.options.get("nfs.disable") == "on" else dict(volume.layout.options).get("nfs.disable")
-    if stated is None and has_gnfs(release(pool, server)):
-        set_gnfs(pool, server, volume.name, on=False)
+    if stated is None and re.match(r"[0-5]\b", release(pool, server)):
+        ask(pool, server, "volume", "set", volume.name, "nfs.disable", "on")
 
 
 def _turn_on(pool: Pool, server: str, volume: Volume, info: VolumeInfo, note: Note) -> None:

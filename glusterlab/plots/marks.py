@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from glusterlab.analysis.select import VIEWS, split_values
-from glusterlab.plots.style import GREY, INK, LayoutStyle, ink, interval_words, row_style
+from glusterlab.plots.style import GREY, INK, ink, interval_words, row_style
 from glusterlab.units import short_number
 
 DOTS_BELOW = 6  # samples; with fewer the dots are the figure, and a bar would promise more than it knows
@@ -20,17 +20,6 @@ DASHED = (0, (4, 3))
 _BEHIND = 1.4  # what is published lies under the samples
 STATED_LINE: dict[str, Any] = {"color": INK, "linewidth": 0.9, "linestyle": DASHED}  # what is published of any layout
 _BACKGROUND = {"facecolor": "white", "edgecolor": "none"}
-
-
-def bar(axes: Axes, place: float, value: float, style: LayoutStyle) -> None:
-    """A horizontal bar in the colour and hatching of its layout."""
-    axes.barh(place, value, height=0.62, color=style.colour, hatch=style.hatch, edgecolor="white", linewidth=0)
-
-
-def interval_on_bar(axes: Axes, place: float, low: float, high: float) -> None:
-    """An interval on a horizontal bar: dark with a white edge, so that it can be seen on any colour."""
-    axes.hlines(place, low, high, color="white", linewidth=3.2, zorder=2)
-    axes.hlines(place, low, high, color=INK, linewidth=1.2, zorder=2)
 
 
 def sample_dots(
@@ -69,8 +58,10 @@ def mean_in_row(axes: Axes, place: float, row: Mapping[Any, Any], factor: float,
     if bars:
         look = {"marker": "o", "markersize": 2.6, "markerfacecolor": "white", "markeredgewidth": 0.5}
     if not alone and bars:
-        bar(axes, place, mean, style)
-        interval_on_bar(axes, place, row["low"] * factor, row["high"] * factor)
+        axes.barh(place, mean, height=0.62, color=style.colour, hatch=style.hatch, edgecolor="white", linewidth=0)
+        # dark with a white edge, so that it can be seen on any colour
+        axes.hlines(place, row["low"] * factor, row["high"] * factor, color="white", linewidth=3.2, zorder=2)
+        axes.hlines(place, row["low"] * factor, row["high"] * factor, color=INK, linewidth=1.2, zorder=2)
     elif not alone:
         axes.hlines(place, 0, mean, color=style.colour, linewidth=1.0, alpha=0.45, zorder=1.2)
         axes.plot([mean], [place], "|", ms=15, mew=3, color=style.colour, zorder=1.8)

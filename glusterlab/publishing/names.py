@@ -155,8 +155,7 @@ class Names:
             elif found.lower() not in neutral and self._replace(match) != found:
                 kind = self.kinds.get(found.lower(), kind)
                 yield Left(_SHOWN_KINDS.get(kind, kind), path, found[:60])
-        for secret in secrets.find(text):
-            yield Left("secret", path, secret.kind)
+        yield from (Left("secret", path, kind) for kind in secrets.find(text))
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:

@@ -130,7 +130,7 @@ def _head_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel) -> list
 
 
 def _disk_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel, name: str, backing: Backing) -> list[Cell]:
-    record, size = _sizes(spec, brick_rate(cluster, backing) / model.scale)
+    record, size = _sizes(spec, cluster.hardware.brick_rate(backing, "write") / model.scale)
     return [
         _cell(
             name,
@@ -156,17 +156,6 @@ def _sizes(spec: BaselineSpec, rate: float) -> tuple[int, int]:
     return record, max(1, round(wanted / record)) * record
 
 
-def brick_rate(cluster: Cluster, backing: Backing, operation: str = "write") -> float:
-    """Bytes per second of one brick at full size, by the cluster file."""
-    hardware = cluster.hardware
-    nvme = hardware.nvme_write if operation == "write" else hardware.nvme_read
-    if backing.kind == "nvme" and nvme is not None:
-        return nvme * backing.disks_per_brick
-    array = hardware.array_write if operation == "write" else hardware.array_read
-    disk = hardware.disk_write if operation == "write" else hardware.disk_read
-    return array if array is not None and backing.kind.startswith("raid") else disk * backing.disks_per_brick
-
-
 def _link_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel) -> list[Cell]:
     hosts = len(cluster.hosts)
     return [
@@ -189,5 +178,5 @@ def _link_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel) -> list
 def expected_s(cell: Cell, cluster: Cluster) -> float:
     """Seconds of the measured part, at the rates that the cluster file states."""
     tool = host_tools()[cell.tool]
-    rate = 0.0 if tool.of_links else brick_rate(cluster, cluster.backing(cell.layout.backing)) / cell.model.scale
-    return tool.work_s(cell, len(cluster.hosts), rate)
+    full = 0.0 if tool.of_links else cluster.hardware.brick_rate(cluster.backing(cell.layout.backing), "write")
+    return tool.work_s(cell, len(cluster.hosts), full / cell.model.scale)

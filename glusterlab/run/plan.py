@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from glusterlab.errors import UsageError
 from glusterlab.hosts.access import AVAILABLE_ACCESS
-from glusterlab.run.baseline import brick_rate, expand_baseline, expected_s
+from glusterlab.run.baseline import expand_baseline, expected_s
 from glusterlab.spec.campaign import BaselineSpec, Campaign, Repeats, expand, most_of, unknown
 from glusterlab.spec.cell import Cell, Layout, event_problem, layout_problem, work_differences
 from glusterlab.spec.cluster import REAL_HARDWARE, Cluster
@@ -131,7 +131,7 @@ def build_plan(
         if cluster is None:
             raise UsageError(f"campaign '{campaign.name}' is a baseline: name its cluster, it follows from that")
         own = expand_baseline(cluster, campaign.baseline or BaselineSpec())
-        return Plan(tuple(own), tuple(order_samples(own, campaign.seed, campaign.most_repeats)))
+        return Plan(tuple(own), tuple(order_samples(own, campaign.seed, most_of(campaign.repeats))))
     cells: list[Cell] = []
     not_runnable: list[tuple[Cell, str]] = []
     excluded: list[tuple[Cell, str]] = []
@@ -147,7 +147,7 @@ def build_plan(
         else:
             not_runnable.append((cell, reason))
     most = {cell_id: most_of(rule) for cell_id, rule in others.items()}
-    ordered = order_samples(cells, campaign.seed, campaign.most_repeats, campaign.warmup, most)
+    ordered = order_samples(cells, campaign.seed, most_of(campaign.repeats), campaign.warmup, most)
     return Plan(
         cells=tuple(cells),
         samples=tuple(ordered),
@@ -377,7 +377,7 @@ def _estimate_cell(cell: Cell, cluster: Cluster) -> CellEstimate:
         slowest = min(
             slowest,
             min(layout.bricks, len(cluster.servers)) * hardware.server_link,
-            layout.bricks * brick_rate(cluster, backing, "write" if writes else "read"),
+            layout.bricks * hardware.brick_rate(backing, "write" if writes else "read"),
         )
     rate = (
         slowest

@@ -217,15 +217,12 @@ def _for_want_of_rows(error: Exception, table: pd.DataFrame) -> bool:
 
 def stated_limits(hardware: Hardware, backing: Backing, scale: float) -> Limits:
     """What one host can do on a scale, as a cluster file states its hardware."""
-    write, read = hardware.disk_write * backing.disks_per_brick, hardware.disk_read * backing.disks_per_brick
-    if backing.kind.startswith("raid") and backing.disks_per_brick > 1 and hardware.array_write and hardware.array_read:
-        write, read = hardware.array_write, hardware.array_read
     bricks = len(backing.bricks)
     return Limits(
         server_link=hardware.server_link / scale,
         client_link=hardware.client_link / scale,
-        server_disks_write=write * bricks / scale,
-        server_disks_read=read * bricks / scale,
+        server_disks_write=hardware.brick_rate(backing, "write") * bricks / scale,
+        server_disks_read=hardware.brick_rate(backing, "read") * bricks / scale,
     )
 
 

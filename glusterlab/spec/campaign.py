@@ -12,12 +12,10 @@ from pydantic import (
     BeforeValidator,
     Discriminator,
     Field,
-    SerializerFunctionWrapHandler,
     Tag,
     ValidationInfo,
     WithJsonSchema,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
@@ -42,6 +40,7 @@ from glusterlab.spec.fields import (
     Count,
     Duration,
     Label,
+    LaterFields,
     Name,
     Rate,
     Share,
@@ -321,8 +320,10 @@ class BaselineSpec(SpecModel):
         return self
 
 
-class Campaign(SpecModel):
+class Campaign(LaterFields):
     """One matrix, to be executed on one cluster, as ``campaign.yaml`` describes it."""
+
+    later = frozenset({"warmup", "notebooks", "repeats_for"})
 
     schema_version: Literal[1]
     name: Annotated[Name, Field(description="folder of the campaign below raw/")]
@@ -360,23 +361,10 @@ class Campaign(SpecModel):
     )
 
     @property
-    def most_repeats(self) -> int:
-        """Repeats of a cell at most, unless ``repeats_for`` has it."""
-        return most_of(self.repeats)
-
-    @property
     def half_width(self) -> float | None:
         """The widest share of the mean at which cells end; None where all have a number of repeats."""
         rules = (self.repeats, *(own.repeats for own in self.repeats_for))
         return max((rule.half_width for rule in rules if isinstance(rule, Repeats)), default=None)
-
-    @model_serializer(mode="wrap")
-    def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        found: dict[str, Any] = dump(self)
-        # a campaign that does not use these is written as it was before there were any
-        return {
-            key: value for key, value in found.items() if key not in ("warmup", "notebooks", "repeats_for") or value
-        }
 
     @field_validator("layouts")
     @classmethod
@@ -418,7 +406,7 @@ class Campaign(SpecModel):
                 key = "options" if layout.options else "hot" if layout.hot else "features"
                 raise problem("expected none: the suite makes no volume of type 'other'", "layouts", n, key)
         layouts = (math.prod(map(len, (spec.geometry, spec.backing, *spec.options.values()))) for spec in self.layouts)
-        workloads = (math.prod(map(len, _axes(self, spec))) for spec in self.workloads)
+        workloads = (math.prod(map(len, _axes(self, spec).values())) for spec in self.workloads)
         # before duplicates are merged and exclusions taken out
         if (count := sum(layouts) * sum(workloads)) > MAX_CELLS:
             raise ValueError(f"expected at most {MAX_CELLS:,} cells, found a matrix of {count:,}")
@@ -452,23 +440,24 @@ def expand_layouts(campaign: Campaign) -> list[tuple[str, Layout]]:
     return layouts
 
 
-def _axes(campaign: Campaign, spec: WorkloadSpec) -> tuple[tuple[Any, ...], ...]:
-    return (
-        campaign.access,
-        spec.tool,
-        spec.operations,
-        tuple(zip(spec.file_size, spec.stands_for or spec.file_size, strict=True)),
-        spec.record_size or (None,),
-        spec.files_per_worker or (1,),
-        spec.model or (None,),
-        spec.workers or campaign.workers,
-        spec.runtime or (None,),
-        spec.mounts or (1,),
-        spec.rate or (None,),
-        spec.clients or (None,),
-        spec.caches or ("cold",),
-        spec.event.each if spec.event is not None else (None,),
-    )
+def _axes(campaign: Campaign, spec: WorkloadSpec) -> dict[str, tuple[Any, ...]]:
+    """The axes of a workload by the fields of a cell, but for its two sizes and its model, in the matrix's order."""
+    return {
+        "access": campaign.access,
+        "tool": spec.tool,
+        "operation": spec.operations,
+        "sizes": tuple(zip(spec.file_size, spec.stands_for or spec.file_size, strict=True)),
+        "record_size_bytes": spec.record_size or (None,),
+        "files_per_worker": spec.files_per_worker or (1,),
+        "model": spec.model or (None,),
+        "workers": spec.workers or campaign.workers,
+        "runtime_s": spec.runtime or (None,),
+        "mounts": spec.mounts or (1,),
+        "rate_bytes_per_s": spec.rate or (None,),
+        "clients": spec.clients or (None,),
+        "caches": spec.caches or ("cold",),
+        "event": spec.event.each if spec.event is not None else (None,),
+    }
 
 
 class Expanded(NamedTuple):
@@ -497,29 +486,13 @@ def expand(campaign: Campaign, cluster: Cluster | None = None) -> list[Expanded]
 
 
 def _cells(campaign: Campaign, layout: Layout, spec: WorkloadSpec, cluster: Cluster | None) -> Iterator[Cell]:
-    for access, tool, operation, (size, stands_for), record, files, model, workers, *more in itertools.product(
-        *_axes(campaign, spec)
-    ):
-        runtime, mounts, rate, clients, caches, event = more
-        yield Cell(
-            layout=layout,
-            access=access,
-            tool=tool,
-            operation=operation,
-            file_size_bytes=size,
-            nominal_file_size_bytes=stands_for,
-            record_size_bytes=record,
-            files_per_worker=files,
-            workers=workers,
-            model=_scale_model(model, cluster),
-            options=spec.options,
-            runtime_s=runtime,
-            mounts=mounts,
-            rate_bytes_per_s=rate,
-            clients=clients,
-            caches=caches,
-            event=event,
-        )
+    axes = _axes(campaign, spec)
+    for values in itertools.product(*axes.values()):
+        facts = dict(zip(axes, values, strict=True))
+        size, stands_for = facts.pop("sizes")
+        model = _scale_model(facts.pop("model"), cluster)
+        sizes = {"file_size_bytes": size, "nominal_file_size_bytes": stands_for}
+        yield Cell(layout=layout, model=model, options=spec.options, **sizes, **facts)
 
 
 def _scale_model(name: str | None, cluster: Cluster | None) -> ScaleModel:

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from glusterlab.errors import SpecError
 from glusterlab.spec.cluster import Cluster, Host, ScaleModel
-from glusterlab.spec.fields import Count, Label, SpecModel
+from glusterlab.spec.fields import Count, Label, LaterFields, SpecModel
 from glusterlab.units import format_size
 
 LayoutType = Literal["distribute", "replicate", "disperse", "other"]
@@ -29,17 +29,6 @@ that the operator mounted; ``none`` the local file systems of a baseline."""
 _GEOMETRY = re.compile(r"^([1-9][0-9]{0,3})(?:x(?:([1-9][0-9]{0,2})|\(([1-9][0-9]?)\+([1-9][0-9]?)\)))?$")
 _EXAMPLES = {"distribute": "6", "replicate": "3x2", "disperse": "12x(4+2)", "other": "1"}
 
-
-_LAYOUT_LATER: tuple[Any, ...] = (("hot", None), ("bricks_per_server", 1), ("features", ()), ("features", []))
-_LATER: dict[str, Any] = {
-    "runtime_s": None,
-    "mounts": 1,
-    "rate_bytes_per_s": None,
-    "clients": None,
-    "caches": "cold",
-    "event": None,
-}
-"""Fields that came later, with the value of a cell that has the id that it had before."""
 
 Count64 = Annotated[int, Field(strict=True, ge=1, lt=2**63)]
 
@@ -85,12 +74,14 @@ class Bricks(SpecModel):
         return self.replica * (self.data + self.redundancy) / self.data
 
 
-class Layout(Bricks):
+class Layout(LaterFields, Bricks):
     """How bricks become a volume; its name is no part of a cell's identity, and options are sorted by name.
 
     Of a tiered volume the layout's own bricks are the cold tier, and `hot` the tier before them. So many bricks of one
     subvolume may lie on one server as `bricks_per_server` says: then it does not survive as many servers as bricks.
     """
+
+    later = frozenset({"hot", "bricks_per_server", "features"})
 
     name: Label
     options: tuple[tuple[str, str], ...] = ()
@@ -115,12 +106,6 @@ class Layout(Bricks):
         several = f", {self.bricks_per_server} bricks of a set on a server" if self.bricks_per_server > 1 else ""
         also = f", with {' and '.join(self.features)}" if self.features else ""
         return f"{self.type} {self.geometry} on {self.backing}{several}{hot}{also}"
-
-    @model_serializer(mode="wrap")
-    def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        found: dict[str, Any] = dump(self)
-        # a layout without what came later has the id that it had before
-        return {key: value for key, value in found.items() if (key, value) not in _LAYOUT_LATER}
 
 
 def parse_geometry(layout_type: LayoutType, text: str) -> dict[str, int]:
@@ -173,7 +158,7 @@ class Event(SpecModel):
         return f"{self.do}{how}{since}"
 
 
-class Cell(SpecModel):
+class Cell(LaterFields):
     """Layout x access x workload x workers: one thing to run, any number of times.
 
     `file_size_bytes` as it is written, `nominal_file_size_bytes` what a scaled file stands for; workers over all
@@ -182,6 +167,8 @@ class Cell(SpecModel):
     `rate_bytes_per_s` is of each worker, as it is run; None where each is as fast as it can. Workers run on the first
     `clients` of the cluster; None for all.
     """
+
+    later = frozenset({"runtime_s", "mounts", "rate_bytes_per_s", "clients", "caches", "event"})
 
     layout: Layout
     access: Access
@@ -200,11 +187,6 @@ class Cell(SpecModel):
     clients: Count | None = None
     caches: Caches = "cold"
     event: Event | None = None
-
-    @model_serializer(mode="wrap")
-    def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        found: dict[str, Any] = dump(self)
-        return {key: value for key, value in found.items() if key not in _LATER or value != _LATER[key]}
 
     @property
     def slug(self) -> str:

@@ -13,11 +13,9 @@ from pydantic import (
     Discriminator,
     Field,
     PlainSerializer,
-    SerializerFunctionWrapHandler,
     Tag,
     ValidationInfo,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
@@ -26,6 +24,7 @@ from glusterlab.spec.fields import (
     Duration,
     HostPath,
     Label,
+    LaterFields,
     Rate,
     Size,
     SpecModel,
@@ -63,19 +62,15 @@ LocalPath = Annotated[Path, BeforeValidator(_local_path), PlainSerializer(str, r
 """A path on the controller; in a file it is relative to that file."""
 
 
-class ScaleModel(SpecModel):
+class ScaleModel(LaterFields):
     """By how much the hardware under a cell is slowed down; its name is no part of a cell's identity."""
+
+    later = frozenset({"heads"})
 
     name: Label
     scale: Scale = 1.0
     operations: Annotated[bool, Field(strict=True)] = False
     heads: Annotated[bool, Field(strict=True)] = False
-
-    @model_serializer(mode="wrap")
-    def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        found: dict[str, Any] = dump(self)
-        # a cell of a model whose disks have no heads has the id that it had before there were any
-        return {key: value for key, value in found.items() if key != "heads" or value}
 
 
 REAL_HARDWARE = ScaleModel(name="real")
@@ -167,6 +162,17 @@ class Hardware(SpecModel):
     memory_per_client: Text | None = None
     switch: Text | None = None
     notes: Text | None = None
+
+    def brick_rate(self, backing: Backing, operation: str) -> float:
+        """Bytes per second of one brick in sequential writes or reads, at full size."""
+        disk, array, nvme = (
+            (self.disk_write, self.array_write, self.nvme_write)
+            if operation == "write"
+            else (self.disk_read, self.array_read, self.nvme_read)
+        )
+        if backing.kind.startswith("raid") and backing.disks_per_brick > 1 and array is not None:
+            return array
+        return (nvme if backing.kind == "nvme" and nvme is not None else disk) * backing.disks_per_brick
 
 
 RAID6_DISKS = 4

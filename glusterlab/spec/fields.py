@@ -5,9 +5,18 @@ import math
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, PlainSerializer
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 from pydantic.json_schema import JsonSchemaValue, WithJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError
 
@@ -20,6 +29,18 @@ class SpecModel(BaseModel):
     """Base of everything that is read from a specification: frozen, and unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LaterFields(SpecModel):
+    """A model with fields that came later: left out where they have their default, so that ids are as before."""
+
+    later: ClassVar[frozenset[str]] = frozenset()
+
+    @model_serializer(mode="wrap")
+    def _without_defaults_of_later_fields(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        found: dict[str, Any] = dump(self)
+        fields = type(self).model_fields
+        return {key: found[key] for key in found if key not in self.later or getattr(self, key) != fields[key].default}
 
 
 def problem(message: str, *at: str | int) -> PydanticCustomError:

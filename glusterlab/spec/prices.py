@@ -222,18 +222,13 @@ class PriceList(SpecModel):
         return ServerCost({group: sum((line.amount for line in lines if line.group == group), 0.0) for group in GROUPS})
 
     @property
-    def notice(self) -> str:
+    def sentence(self) -> str:
         """What is shown beside every figure of this list."""
         lines = [*self.prices, *(line for line in self.per_server if line.included)]
         assumed = sum(line.assumed for line in lines)
-        parts = [f"prices: {self.name}, {self.currency} of {self.date}"]
+        parts = [f"Prices: {self.name}, {self.currency} of {self.date}"]
         parts += [f"{assumed} of {len(lines)} lines assumed"] * bool(assumed) + [EXAMPLE_NOTICE] * self.example
-        return "; ".join(parts)
-
-    @property
-    def sentence(self) -> str:
-        """The notice as a sentence of its own."""
-        return f"P{self.notice[1:]}."
+        return f"{'; '.join(parts)}."
 
 
 def load_prices(path: str | Path) -> PriceList:

@@ -130,8 +130,6 @@ def test_gnfs_is_off_unless_asked_for(
     for _ in range(2):
         gluster.set_up(pool, cluster, volume, mark="x", note=lambda _: None)
         assert fake.volumes[volume.name].options.get("nfs.disable") == said
-    gluster.set_gnfs(pool, "s1", volume.name, on=True)
-    assert fake.volumes[volume.name].options["nfs.disable"] == "off"
 
 
 def test_an_option_that_the_release_has_not_is_refused_by_name(cluster: Cluster, fake: FakeTransport) -> None:

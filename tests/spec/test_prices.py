@@ -49,7 +49,7 @@ def test_cost_is_quantity_times_price_and_what_every_server_has(shop: PriceList)
     lines = [(line.part, line.quantity, line.amount) for line in shop.lines("small")]
     assert lines == [("BOX", 1, 1000.0), ("DISK", 4, 802.0), ("support", 1, 300.0)]
     assert shop.servers["small"].disks == 4
-    assert shop.notice == "prices: shop, EUR of 2026-03-31"
+    assert shop.sentence == "Prices: shop, EUR of 2026-03-31."
     with pytest.raises(KeyError):
         shop.cost("large")
 
@@ -76,7 +76,7 @@ def test_the_shipped_list_has_the_guides_servers(server: str, table: int) -> Non
 def test_the_shipped_list_says_that_it_is_an_example() -> None:
     prices = load_prices(SHIPPED)
     assert prices.example
-    assert "not quotes" in prices.notice
+    assert "not quotes" in prices.sentence
     lines = [*prices.prices, *prices.per_server]
     assert all(line.assumed and "assumed" in line.source for line in lines)
     assert "NOT QUOTES" in SHIPPED.read_text(encoding="utf-8")
@@ -117,11 +117,11 @@ def test_a_server_that_costs_nothing_is_refused(write: Write) -> None:
 
 
 def test_the_notice_says_how_many_lines_are_assumed(shop: PriceList, write: Write) -> None:
-    assert "assumed" not in shop.notice
+    assert "assumed" not in shop.sentence
     some = load_prices(write("prices.yaml", PRICES, {"price: 1000,": "price: 1000, assumed: true,"}))
     # what is not included does not count
-    assert some.notice == "prices: shop, EUR of 2026-03-31; 1 of 3 lines assumed"
-    assert "; 17 of 17 lines assumed; example prices" in load_prices(SHIPPED).notice
+    assert some.sentence == "Prices: shop, EUR of 2026-03-31; 1 of 3 lines assumed."
+    assert "; 17 of 17 lines assumed; example prices" in load_prices(SHIPPED).sentence
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 
 from glusterlab.cli import app
 from glusterlab.errors import TestbedError, UsageError
-from glusterlab.run.baseline import brick_rate
 from glusterlab.spec import Cluster, load_cluster
 from glusterlab.testbed import disks, local, network, state, throttle, tree
 from glusterlab.testbed.lifecycle import HostStatus
@@ -153,7 +152,7 @@ def test_nvme_drives_are_beside_the_disks_and_never_behind_heads(tmp_path: Path)
     assert (cluster.backing("nvme").kind, cluster.backing("nvme").bricks) == ("nvme", ("/bricks/nvme/n01",))
     assert (cluster.hardware.nvme_read, cluster.hardware.nvme_write) == (2800e6, 1900e6)
     assert cluster.server_models["standard"].nvme == "1 x Intel SSD DC P3700 800 GB"
-    rates = [brick_rate(cluster, cluster.backing(name)) for name in ("raid6", "nvme")]
+    rates = [cluster.hardware.brick_rate(cluster.backing(name), "write") for name in ("raid6", "nvme")]
     assert rates == [1224e6, 1900e6]
     assert [disk.spins for disk in made.disks_of("server01")] == [True, False]
     with pytest.raises(UsageError, match="--nvme 5: expected 0 to 4"):
