@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _FREE_CAMPAIGN_KEYS = frozenset(
     {"title", "description", "layouts", "access", "workloads", "workers", "exclude", "repeats", "warmup", "attempts"}
-    | {"deadline", "repeats_for", "chosen_after"}
+    | {"deadline", "repeats_for", "chosen_after", "notebooks"}
 )
 _FREE_CLUSTER_KEYS = frozenset({"description", "ssh", "smallfile", "scale_models", "testbed"})
 # a testbed that was taken down and started again has other loop devices for the same disks

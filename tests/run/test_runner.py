@@ -580,7 +580,7 @@ def test_a_changed_seed_is_refused_by_name_and_an_extended_campaign_goes_on(benc
     bench.run()
     with pytest.raises(SpecError, match="seed: 7 before, 8 now"):
         bench.run(changed(seed=8))
-    summary = bench.run(changed(workers=[1, 2], repeats=2, title="more of it"))
+    summary = bench.run(changed(workers=[1, 2], repeats=2, title="more of it", notebooks=["60-nfs"]))
     assert (summary.total, summary.executed, summary.exit_code) == (16, 12, 0)
     assert Manifest.read(bench.store.path).digests["campaign.yaml"] == file_digest(bench.store.path / "campaign.yaml")
     assert "more of it" in (bench.store.path / "campaign.yaml").read_text()
