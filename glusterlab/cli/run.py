@@ -149,7 +149,7 @@ def run(
     ),
     moved: bool = flag(
         "--moved",
-        "Go on with the campaign of a testbed on another machine: kernel, CPUs, memory and who built GlusterFS may "
+        "Go on with the campaign of a testbed on another machine: kernel, CPUs, memory and GlusterFS's build may "
         "differ, no release. Its facts are kept in environment-<n>.json; each sample says which machine it is of.",
     ),
     on_end: str | None = option("COMMAND", "Run this in a shell when the run is over."),

@@ -209,7 +209,7 @@ _every_byte = False
 
 def tables_folder(raw: Path) -> Path:
     """Where what is made of a campaign's raw files is kept: ``figures/<campaign>/tables`` beside the folder ``raw``."""
-    beside = next((folder for folder in raw.parents if folder.name == "raw"), raw.parent)
+    beside = next((folder for folder in raw.parents[:2] if folder.name == "raw"), raw.parent)
     return beside.parent / "figures" / raw.name / "tables"
 
 
