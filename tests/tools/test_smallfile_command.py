@@ -43,9 +43,9 @@ def test_workers_are_spread_evenly(workers: int, hosts: int, threads: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("files", "per_dir", "last"), [(1, 2, 0), (5, 6, 0), (99, 100, 0), (100, 100, 1), (5000, 100, 9)]
+    ("files", "per_dir", "last"), [(1, 2, 1), (5, 6, 1), (99, 100, 1), (100, 100, 1), (101, 100, 2), (5000, 100, 9)]
 )
-def test_a_worker_with_few_files_has_one_directory_which_the_starting_gate_counts(
+def test_directories_that_smallfile_looks_for_are_there_and_a_worker_of_few_files_fills_one(
     files: int, per_dir: int, last: int
 ) -> None:
     job = make_job(make_cell("create", files_per_worker=files))

@@ -7,6 +7,7 @@ gate's time-out grows with the number of directories over ``--min-dirs-per-sec``
 nothing that is measured. A create goes on until all files are there; its count stops when the first thread is done.
 """
 
+import math
 import re
 from contextlib import suppress
 from dataclasses import replace
@@ -157,8 +158,9 @@ def _files_per_dir(files: int) -> int:
 
 
 def _make_directories(dataset_dir: str, hosts: list[str], threads: int, files: int) -> str:
-    # smallfile numbers files from 1, and nests directories from the eleventh of a thread on; those it makes itself
-    last = min(files // _files_per_dir(files), DIRS_PER_DIR - 1)
+    # smallfile looks for one directory more than its files fill, and nests them from the eleventh of a thread on: those
+    # it makes itself
+    last = min(math.ceil(files / _files_per_dir(files)), DIRS_PER_DIR - 1)
     words = " ".join(quote(host) for host in hosts)
     trees = " ".join(f"{quote(dataset_dir)}/{tree}" for tree in ("file_srcdir", "file_dstdir"))
     return (
