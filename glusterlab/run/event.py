@@ -35,6 +35,7 @@ _BEGINS_WITHIN_S = 60.0
 _COMMANDS = {"rebalance": 2, "reset-brick": 3}  # that begin it
 _DONE_LOOKS = {"rebalance": 1, "reset-brick": 2}  # a directory that is healed may bring new entries
 _FOUND_WITHIN_S = 30.0  # in which a heal finds what it has to do
+_GROWN_HEALS_WITHIN_S = 60.0
 
 State = Literal["not started", "in progress", "completed", "failed"]
 _NUMBERS = {"0": "not started", "1": "in progress", "2": "stopped", "3": "completed", "4": "failed"}
@@ -132,6 +133,8 @@ class EventRun:
             if not self._workload_over.wait(self._event.at_s or 0.0) and self._give():
                 self._given.set()
                 self._watch(time.monotonic() + self._deadline_s)
+                if self._event.do == "rebalance" and self._volume.grown is not None:
+                    self._heal_new_bricks(self._volume.grown)
         except GlusterlabError:
             # the run was stopped: the workload's own thread meets that, too
             return
@@ -173,6 +176,15 @@ class EventRun:
                 return
             self._pool.sleep(LOOK_EVERY_S)
 
+    def _heal_new_bricks(self, grown: Volume) -> None:
+        """Let what new bricks missed be healed: clients reach one after another, and the daemon looks every 10 min."""
+        self._note(STATUS, ["heal", grown.name, "entries"], lambda: gluster.heal_entries(self._pool, grown))
+        self._note(
+            STATUS,
+            ["heal", grown.name, "left"],
+            lambda: b"%d" % gluster.wait_for_heal(self._pool, grown, within_s=_GROWN_HEALS_WITHIN_S),
+        )
+
     def _tell(self, name: str, *words: str) -> bool:
         return self._note(name, ["gluster", *words], lambda: gluster.ask(self._pool, self._server, *words))
 
@@ -211,6 +223,8 @@ def read_event(folder: Path) -> EventRecord:
         return EventRecord(None, problem or "it was not begun")
     looks = []
     for line in _lines(folder / STATUS):
+        if do == "rebalance" and "heal" in line.get("command", []):
+            continue
         if not (problem := str(line.get("error", ""))):
             found = READERS[do](str(line.get("output", "")).encode())
             looks.append((found, float(line["time"]), float(line["end"])))

@@ -199,6 +199,23 @@ def test_its_commands_run_beside_the_workloads_and_have_no_place_in_their_order(
     assert list(out_of_order(log, window, event.command_times(tmp_path)[1:])) != []
 
 
+def test_what_new_bricks_missed_is_healed_before_the_pool_is_judged(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event, "LOOK_EVERY_S", 0.2)
+    at_work(bench, [*["in progress"] * 8, "completed"])
+    bench.when("volume add-brick", lambda _: setattr(bench.transport, "heal_pending", 2))
+    bench.when("volume heal", lambda _: setattr(bench.transport, "heal_pending", 0))
+    bench.run(campaign_with(FIRST), judged)
+    sample = next(sample for sample in bench.samples if "rebalance" in sample.cell_id)
+    assert sample.reasons == ()
+    with unpacked(sample.path) as folder:
+        looks = [json.loads(line) for line in (folder / event.STATUS).read_text().splitlines()]
+        assert event_columns(folder)["event_s"] == len(bench.cluster.servers) - 0.5
+    entries = "".join(f"{server.name} heal 2\n" for server in bench.cluster.servers)
+    assert [(look["command"][0], look["output"]) for look in looks[-2:]] == [("heal", entries), ("heal", "0")]
+
+
 def reset(bench: Bench, entries: list[int]) -> None:
     """Let the pool know the command, and looks at it find so many entries, of which the last stays."""
     bench.when("volume reset-brick", lambda _: Outcome(b"done", b"", 0))
