@@ -328,16 +328,20 @@ def empty_brick(pool: Pool, host: str, path: str) -> None:
 
 def heal_entries(pool: Pool, volume: Volume) -> bytes:
     """Entries that wait for self-heal, counted on the bricks: a line ``SERVER heal N`` for each server."""
+    return "".join(f"{name} {text}" for name, text in sorted(_entries(pool, volume, 0).items())).encode()
+
+
+def _entries(pool: Pool, volume: Volume, settle_s: int) -> dict[str, str]:
+    """What ``gl_heal`` says on each server, which waits up to `settle_s` for the entries to go."""
     roots: dict[str, list[str]] = defaultdict(list)
     for host, root in volume.places:
         roots[host.name].append(root)
     looks = {
-        name: script.command([script.part("heal", "gl_heal", 0, volume.name, *each)]) for name, each in roots.items()
+        name: script.command([script.part("heal", "gl_heal", settle_s, volume.name, *each)])
+        for name, each in roots.items()
     }
-    results = pool.run(looks)
-    results.or_raise()
-    found = {name: script.need(script.read_parts(each), "heal", name).text for name, each in results.succeeded.items()}
-    return "".join(f"{name} {text}" for name, text in sorted(found.items())).encode()
+    results = pool.run(looks).or_raise()
+    return {name: script.need(script.read_parts(each), "heal", name).text for name, each in results.items()}
 
 
 def _on_bricks(pool: Pool, volume: Volume, line: Callable[[str], str]) -> None:
@@ -465,15 +469,10 @@ def wait_for_files(pool: Pool, volume: Volume, *, within_s: float) -> None:
 
 def wait_for_heal(pool: Pool, volume: Volume, *, within_s: float) -> int:
     """Let self-heal begin now, not at its next hour; returns how many entries of a volume still wait at the end."""
-    roots: dict[str, list[str]] = defaultdict(list)
-    for host, root in volume.places:
-        roots[host.name].append(root)
-    lines = {name: script.call("gl_heal", 5, volume.name, *places) for name, places in roots.items()}
     end = time.monotonic() + within_s
     while True:
         # one look takes some seconds itself while there is something to heal
-        answers = pool.run({name: script.command([line]) for name, line in lines.items()}).or_raise()
-        pending = sum(int(answer.text.split()[-1]) for answer in answers.values())
+        pending = sum(int(text.split()[-1]) for text in _entries(pool, volume, 5).values())
         if pending == 0 or time.monotonic() > end:
             return pending
         # it refuses while a brick is away; then there is nothing to do but to look again

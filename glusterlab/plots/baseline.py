@@ -85,9 +85,9 @@ def draw_requests(figure: Frame, requests: pd.DataFrame) -> None:
     """Requests to one disk and one array with heads (`request_rates`): streams and at random, by number at a time."""
     kinds = list(dict.fromkeys(requests["what"].astype(str)))
     figure.subtitle = [
-        "A dot is a sample of a server, times the scale of its model; the line joins medians. Left: streams of 1 MiB.",
-        "Right: 4 KiB anywhere on the device, logarithmic; what is written waits for the medium, but on an array.",
-        "Hollow marks are published for one disk or array; per cent: share of the diamond, else of the triangle.",
+        "A dot is a sample of a server, times the scale of its model; the line joins medians.",
+        "Left: streams of 1 MiB; right: 4 KiB anywhere, logarithmic. Per cent: of the diamond, else of the triangle.",
+        "What is written waits for the medium, but on an array.",
     ]
     figure.key = [
         *(marks.key_mark("o", name, color=colour, markersize=3.5) for name, colour in _COLOURS.items()),
@@ -103,10 +103,9 @@ def draw_requests(figure: Frame, requests: pd.DataFrame) -> None:
             axes.set_ylabel("requests/s, × scale" if random else "MB/s, × scale")
             if random:
                 axes.set_yscale("log")
-                axes.yaxis.set_major_formatter("{x:,g}")
-                axes.yaxis.set_minor_formatter("")
                 low, high = axes.get_ylim()
                 axes.set_ylim(low / 1.5, high * 1.3)
+                marks.number_ticks(axes, "y", marks.log_ticks(low / 1.5, high * 1.3))
             else:
                 axes.set_ylim(0, 1.12 * axes.get_ylim()[1])
     for axes in grid[-1]:
@@ -186,7 +185,6 @@ def _draw_rows(
             axes.vlines(stated, middle - 0.45, middle + 0.45, color=INK, linewidth=0.9, linestyle=_DASHES, zorder=1)
     for edge in range(1, len(rows)):
         axes.axhline(edge - 0.5, color=PALE, linewidth=0.5, zorder=0)
-    axes.grid(axis="x")
     marks.bare_rows(axes)
     axes.xaxis.set_major_formatter("{x:,g}")
 

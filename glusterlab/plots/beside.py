@@ -13,7 +13,8 @@ def draw_beside(figure: Frame, table: pd.DataFrame, *, unit: str, factor: float)
     """Rows of a summary, ``n`` 0 where nothing was measured, with ``panel``, ``system``, ``stated`` (at full size)."""
     figure.rows = rows = table[table["n"] > 0]
     shown, bars = comparable(rows), marks.as_bars(rows)
-    figure.subtitle, figure.signs = shown.note, marks.signs(rows, along="x", published=True)
+    figure.subtitle = [*shown.note, *(["Published numbers: on the lower axis."] if shown.two_axes else [])]
+    figure.signs = marks.signs(rows, along="x", published=True)
     panels = list(table.groupby("panel", sort=False, observed=True))
     counts = [len(of) for _, of in panels]
     height = 0.33 * sum(counts) + PANEL_IN * len(counts) + 0.6 + 0.5 * shown.two_axes

@@ -14,13 +14,14 @@ from glusterlab.analysis.select import BACKING_LABELS, VIEWS, layout_label, oper
 from glusterlab.plots import marks
 from glusterlab.plots.findings import saturates
 from glusterlab.plots.scaling import draw_fit
-from glusterlab.plots.style import GREY, Frame, access_style, comparable, ink, layout_key, row_style, top_of
+from glusterlab.plots.style import GREY, WIDTH_IN, Frame, access_style, comparable, ink, layout_key, row_style, top_of
 from glusterlab.stats import MIN_SAMPLES
 
 ABOVE = "\N{BLACK UP-POINTING TRIANGLE}"  # marks a rate that is above its limit by more than its interval
 _ROW_IN = 1.75
 _FAR = 4.0  # a limit that is so many times what was measured is named and not drawn: the curves would lie on the axis
-_LINE_IN, _SPACING = 0.115, 1.12
+_LINE_IN, _SPACING, _LETTER_IN = 0.115, 1.12, 0.053
+_BESIDE = 1.25  # a name begins at so many times the most workers
 _MOST_LABELS = 6
 
 
@@ -123,9 +124,9 @@ def _name_lines(axes: Axes, named: list[tuple[Line2D, str]], top: float, height_
     step = top * _LINE_IN * lines / height_in * _SPACING
     ends = [float(np.asarray(line.get_xdata())[-1]) for line, _ in ordered]
     for (line, text), height in zip(ordered, spread(wanted, step, step / 2, top - step / 3), strict=True):
-        axes.text(
-            max(ends) * 1.25, height, text, va="center", color=ink(line.get_color()), fontsize=6.8, linespacing=1.0
-        )
+        # a bound is no curve
+        slant: dict[str, Any] = {"fontstyle": "italic" if text.startswith("limit ") else "normal", "linespacing": 1.0}
+        axes.text(max(ends) * _BESIDE, height, text, va="center", color=ink(line.get_color()), fontsize=6.8, **slant)
 
 
 def draw_workers_and_limits(
@@ -176,9 +177,9 @@ def draw_workers_and_limits(
     if table["above_limit"].astype(bool).any():
         figure.signs.append(marks.key_mark("^", "above its limit", markersize=6))
     figure.finding = saturates(table)
-    room = 1.35 * 10 if labelled else 1.35
     height_in = height * len(families) + 0.55
-    grid = figure.panels_by_workers(len(families), len(operations), table["workers"], height=height_in, room=room)
+    grid = figure.panels_by_workers(len(families), len(operations), table["workers"], height=height_in)
+    letters = 0
     for number, (line, name) in enumerate(zip(grid, families, strict=True)):
         rows = drawn[drawn["_family"] == name]
         top = _top(rows, factor, stated, far=name in far)
@@ -191,11 +192,16 @@ def draw_workers_and_limits(
             axes.grid(axis="y")
             if labelled:
                 _name_lines(axes, named, top, height)
+                letters = max([letters, *(len(part) for _, text in named for part in text.split("\n"))])
         line[0].set_ylabel(unit if shown.words == "measured" else f"{unit}, {shown.words}")
         shown.second_axis(line[-1], "y", unit)
         if number != len(families) // 2:
             for second in line[-1].child_axes:
                 second.set_ylabel("")
+    if letters:
+        start, end = grid[0][0].get_xlim()[0], float(table["workers"].max()) * _BESIDE
+        need, panel = letters * _LETTER_IN, (WIDTH_IN - 1.2) / len(operations)
+        grid[0][0].set_xlim(right=end * (end / start) ** (need / (panel - need)))
 
 
 def _top(rows: pd.DataFrame, factor: float, stated: pd.Series, *, far: bool) -> float:
@@ -216,7 +222,7 @@ def _limit_words(table: pd.DataFrame, *, drawn: bool) -> list[str]:
     hardware = "Links and disks are as the cluster file states them."
     if sources:
         hardware = f"Disks are as the baseline {', '.join(sources)} measured them, {STATED_LINKS}."
-    # lines of other clients than the native one are dashed, too
-    thin = ", thin" * bool((table["access"].astype(str) != "native").any())
-    dashed = f"Dashed{thin}: what links and disks allow with the traffic of copies; at its end which of them binds."
+    # lines of other clients than the native one are dashed, too, and what bounds these is not known
+    of = ", thin, of the native client" if (table["access"].astype(str) != "native").any() else ""
+    dashed = f"Dashed{of}: what links and disks allow with the traffic of copies; at its end which of them binds."
     return [dashed, hardware] if drawn else [hardware]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from glusterlab.analysis.select import VIEWS, split_values
 from glusterlab.plots.style import GREY, INK, ink, interval_words, row_style
@@ -85,14 +85,20 @@ def mean_words(row: Mapping[Any, Any], factor: float) -> str:
 
 
 def whole_time(axes: Axes, places: Sequence[float], rows: pd.DataFrame, factor: float, *, along: str = "y") -> None:
-    """A hollow circle at each mean of a rate over the whole time, where it is known; values `along` an axis."""
+    """A cross at each mean of a rate over the whole time, where it is known; values `along` an axis."""
     if "whole_mean" in rows:
         values = rows["whole_mean"].astype(float) * factor
         colour = row_style(rows.iloc[0]).colour if along == "y" else INK
-        axes.plot(*((places, values) if along == "y" else (values, places)), **WHOLE, color=colour, zorder=2.6)
+        # under the mean of a curve, which it is where both agree
+        axes.plot(
+            *((places, values) if along == "y" else (values, places)),
+            **WHOLE,
+            color=colour,
+            zorder=2.6 - (along == "y"),
+        )
 
 
-WHOLE: dict[str, Any] = {"marker": "o", "linestyle": "none", "ms": 4.5, "mfc": "white", "mew": 0.8}
+WHOLE: dict[str, Any] = {"marker": "x", "linestyle": "none", "ms": 4.5, "mew": 1.1}  # like no sample, mean or ring
 
 
 def signs(summary: pd.DataFrame, *, of: str = "(t)", along: str = "y", published: bool | None = None) -> list[Line2D]:
@@ -111,6 +117,8 @@ def signs(summary: pd.DataFrame, *, of: str = "(t)", along: str = "y", published
     ]
     if of == "(t)" and "whole_mean" in summary and summary["whole_mean"].notna().any():
         found.append(key_mark(label=VIEWS[1], **WHOLE))
+    if not flat and "still_rising" in summary and summary["still_rising"].astype(bool).any():
+        found.append(key_mark(r"$\uparrow$", "rose to the end: a lower bound", markeredgewidth=0, markersize=6))
     if published:
         found.append(key_mark("_" if flat else "|", "published", markersize=12, markeredgewidth=2.2, alpha=0.8))
     return found
@@ -175,7 +183,7 @@ def rows_axis(axes: Axes, names: Sequence[str], *, top: float = -0.62, below: fl
     axes.set_yticks(range(len(names)), list(names), fontsize=size)
     axes.set_ylim(len(names) - below, top)
     bare_rows(axes)
-    axes.grid(axis="x")
+    axes.grid(visible=True, axis="x")
 
 
 def bare_rows(axes: Axes) -> None:
@@ -242,6 +250,16 @@ def log_axis(axes: Axes, limits: tuple[float, float], ticks: Iterable[float]) ->
     axes.set_xscale("log")
     axes.set_xlim(*limits)
     number_ticks(axes, "x", ticks)
+
+
+def log_ticks(least: float, most: float) -> list[float]:
+    """Round values on a logarithmic axis: of 1, 2 and 5, or as many more as it takes to have three."""
+    decades = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
+    for steps in ((1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
+        found = [step * 10.0**decade for decade in decades for step in steps if least <= step * 10.0**decade <= most]
+        if len(found) >= 3:
+            return found
+    return [float(tick) for tick in MaxNLocator(4).tick_values(least, most) if least <= tick <= most]
 
 
 def ratio_ticks(least: float, most: float, room: float = 0.055) -> list[float]:

@@ -15,9 +15,10 @@ RISING = "\N{UPWARDS ARROW}"  # stands behind the worker count where the curve s
 ANY_LAYOUT = "published, for any layout"
 
 
-def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | None = None, line: str = "") -> None:
-    """A row per row of `efficiency`: mean, 95 % interval, samples, the published number; bars from six samples on."""
-    bars = marks.as_bars(rows)
+def draw_bars(
+    axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | None = None, line: str = "", *, bars: bool
+) -> None:
+    """A row per row of `efficiency`: mean (as `bars` or ticks), 95 % interval, samples, the published number."""
     for place, row in enumerate(rows.to_dict("records")):
         marks.mean_in_row(axes, place, row, factor, bars=bars)
         stated = row["published"] * factor / row["scale"]
@@ -56,7 +57,7 @@ def draw_per_disk(figure: Frame, table: pd.DataFrame, *, unit: str, factor: floa
     height = sum(bars) * BAR_IN + len(bars) * PANEL_IN + 0.6 + 0.5 * shown.two_axes
     grid = figure.panels(len(bars), height=height, height_ratios=bars, sharex=True)[:, 0]
     for axes, operation, rows in zip(grid, operations, panels, strict=True):
-        draw_bars(axes, rows, factor, line=line)
+        draw_bars(axes, rows, factor, line=line, bars=marks.as_bars(table))
         axes.set_title(operation)
     grid[-1].set_xlim(0, right_end(shown.table, factor))
     unit += f" per {table['quantity'].iloc[0].rpartition('_per_')[2]}"
@@ -65,10 +66,8 @@ def draw_per_disk(figure: Frame, table: pd.DataFrame, *, unit: str, factor: floa
 
 
 def bars_note(table: pd.DataFrame, *, second_axis: bool) -> list[str]:
-    """How to read the rows and the arrow, where they are."""
+    """How to read the rows."""
     lines = [f"Over all {table['quantity'].iloc[0].rpartition('_per_')[2]}s of the pool, {best_count(table)}."]
     if second_axis and table["published"].notna().any():
         lines[0] += " Published numbers: on the lower axis."
-    if table["still_rising"].astype(bool).any():
-        lines.append(f"{RISING}: throughput still rose at the most workers that were measured, so it is a lower bound.")
     return lines

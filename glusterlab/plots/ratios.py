@@ -57,7 +57,7 @@ def draw_ratios(axes: Axes, rows: pd.DataFrame, names: list[str] | None = None, 
 def draw_named_ratios(figure: Frame, table: pd.DataFrame, *, label: str) -> None:
     """Ratios (`RATIO`) by ``name`` in panels by ``panel``, over what is stated: ``stated_low`` to ``stated_high``."""
     words = interval_words(table.assign(low=table["ratio_low"], n=table["ratio_n"]), "of the ratio")
-    figure.subtitle = [f"Above 1 the first is faster. Line: {words}. Hollow: over the whole time, where that is known."]
+    figure.subtitle = [f"Above 1 the first is faster. Line: {words}. Cross: over the whole time, where that is known."]
     if table["stated_low"].notna().any():
         figure.subtitle += ["Pale: what the study's words allow; wide tick: its number, where it states one."]
     panels = list(table.groupby("panel", sort=False))
@@ -90,7 +90,8 @@ def draw_server_advantage(figure: Frame, table: pd.DataFrame, *, unit: str, fact
     height = sum(heights) + len(heights) * PANEL_IN + 0.95 + 0.45 * shown.two_axes
     *grid, bottom = figure.panels(len(heights), height=height, height_ratios=heights)[:, 0]
     for axes, operation, rows in zip(grid, operations, panels, strict=True):
-        draw_bars(axes, rows, factor, _names(table.loc[rows.index], "server_model", "geometry"))
+        names = _names(table.loc[rows.index], "server_model", "geometry")
+        draw_bars(axes, rows, factor, names, bars=marks.as_bars(table))
         axes.set_title(operation)
         axes.set_xlim(0, right_end(shown.table, factor))
         axes.tick_params(axis="x", labelbottom=operation == operations[-1])
@@ -136,9 +137,8 @@ def draw_gap(figure: Frame, table: pd.DataFrame, sizes: list[int]) -> None:
     drawn = [table[name].dropna() for name in ("ratio", "ratio_low", "ratio_high", "published_ratio")]
     ends = [*pd.concat(drawn), 0.8, 1.25]
     low, high = min(ends) / 1.15, max(ends) * 1.15
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     axes.set_yscale("log")
-    marks.number_ticks(axes, "y", [step * 10.0**decade for decade in decades for step in (1, 1.5, 2, 3, 5, 7)])
+    marks.number_ticks(axes, "y", marks.log_ticks(low, high))
     axes.set_ylim(low, high)
     sizes_axis.draw(axes)
     axes.set_xlabel("file size")

@@ -21,7 +21,8 @@ from glusterlab.plots.by_workers import spread
 from glusterlab.plots.style import GREY, INK, PALE, Frame, layout_key, row_style, top_of
 from glusterlab.units import format_size
 
-COLOURS = {"network": "#1f4e89", "disks": "#e07b39", "CPU": "#6f5a8f", "memory": "#2a7f62"}  # they differ in grey, too
+# no layout has them, and they differ in grey, too
+COLOURS = {"network": "#0e4a57", "disks": "#998f82", "CPU": "#6f5a8f", "memory": "#2a7f62"}
 
 _PALE = ("partly", "at times")  # of states whose colour is pale
 
@@ -109,12 +110,13 @@ def draw_usage(figure: Frame, summary: pd.DataFrame, panels: tuple[Panel, ...], 
     notes = {
         "Mean over the hosts and the measured part of each sample.": True,
         "Clients: those with a worker.": any(panel.role == "client" for panel in shown),
-        f"Small triangle: the busiest {PEAK_S:g} s.": any(panel.peaks for panel in shown),
         "CPU of all hosts: a lower bound, kernel threads and the runner are in no host's group.": _MACHINE in shown,
         source: bool(source) and any(panel.limit for panel in shown),
     }
     figure.subtitle += [note for note, matters in notes.items() if matters]
     figure.key, figure.signs = layout_key(summary), marks.signs(summary, published=False)
+    if any(panel.peaks for panel in shown):
+        figure.signs.append(marks.key_mark("^", f"busiest {PEAK_S:g} s", markersize=4, alpha=0.55))
     if any(len(panel.quantities) > 1 for panel in shown):
         figure.key += [
             Line2D([], [], color=GREY, marker="o", label="received"),
@@ -211,11 +213,12 @@ def draw_verdicts(figure: Frame, table: pd.DataFrame, thresholds: Thresholds | N
     figure.subtitle += [
         "In a tile: what was full, the share of the measured part in which it was, and how many of the repeats agree.",
         f"Full: {', '.join(full)} of what it can do. Two colours: one after the other.",
-        "Pale: a part of it, with that part's share, or at times, for less than most of the time.",
         "None: nothing known was full for long. Unknown: too little telemetry to say that.",
     ]
     families = [name for name in COLOURS if table["binding"].astype(str).str.contains(name).any()]
     figure.key = [marks.key_mark("s", name, color=COLOURS[name]) for name in families]
+    if table["state"].isin(_PALE).any():
+        figure.key.append(marks.key_mark("s", "pale: part of it, or at times", alpha=0.45))
     heights = [len(names) for names in lines.values()]
     height = 0.44 * sum(heights) + 0.42 * len(operations) + 0.3
     grid = figure.panels(len(operations), height=height, height_ratios=heights, sharex="all")
@@ -250,10 +253,11 @@ def draw_use(figure: Frame, table: pd.DataFrame) -> None:
     names = sorted(rows["_row"].unique())
     subsystems = list(dict.fromkeys(rows["subsystem"].astype(str)))
     figure.subtitle += [
-        "Dot: one host or disk, mean over the measured part of n samples. Line: from the least to the most of them.",
-        "Triangle: fullest 10 s of the fullest, of shorter measured parts all. Dashed: from there on one is full.",
+        "Dot: one host or disk, mean over the measured part of n samples. Dashed: from there on one is full.",
         "Right: share of the measured part in which that was so, each host or disk weighted by its use.",
     ]
+    fullest = marks.key_mark("^", "fullest 10 s of the fullest, or all of shorter parts", markersize=4, mfc="white")
+    figure.signs = [marks.key_mark("o", "mean", markersize=3.4, markeredgewidth=0), fullest]
     height = (0.19 * len(subsystems) + 0.42) * len(names) + 0.35
     grid = figure.panels(len(names), len(operations), height=height, sharex="all", sharey="all")
     right = max(1.18, float(rows["peak"].max()) * 1.05) + 0.22

@@ -84,8 +84,8 @@ def draw_machine_cpu(figure: Frame, table: pd.DataFrame, *, threshold: float = B
     figure.subtitle = [
         "A mark is a cell (the larger, the more workers): the mean over the measured part, a lower bound.",
         f"Dashed: {percent(threshold)} %. Right of it the machine's CPUs may have limited what was measured.",
-        "A line from a mark ends at the cell's busiest sample, where that is right of the dashed line.",
     ]
+    figure.signs = [Line2D([], [], color=GREY, linewidth=1.0, label="to the cell's busiest sample, where over that")]
     most = float(table["workers"].max())
     axes = figure.panel(len(groups) * 0.34 + 0.6)
     for place, rows in enumerate(groups):
@@ -124,12 +124,11 @@ def draw_counting(figure: Frame, table: pd.DataFrame) -> None:
     axes.vlines(
         table["elapsed_s"], table["tool_over_whole_low"], table["tool_over_whole_high"], color=GREY, linewidth=1
     )
-    sns.scatterplot(table, x="elapsed_s", y="tool_over_whole", hue="of", style="of", ax=axes, s=45, zorder=3)
+    look: dict[str, Any] = {"hue": "of", "style": "of", "palette": "viridis", "s": 45, "zorder": 3}
+    sns.scatterplot(table, x="elapsed_s", y="tool_over_whole", ax=axes, **look)
     figure.signs = [line for line in axes.get_legend_handles_labels()[0] if isinstance(line, Line2D)]
     axes.legend().remove()
     least, most = table["elapsed_s"].min() / 1.2, table["elapsed_s"].max() * 1.2
-    marks.log_axis(
-        axes, (least, most), [tick for tick in (1, 2, 5, 10, 20, 50, 100, 200, 500) if least <= tick <= most]
-    )
+    marks.log_axis(axes, (least, most), marks.log_ticks(least, most))
     axes.set_xlabel("mean time from the first start to the last end, s (logarithmic)")
     axes.set_ylabel("tool / whole time")

@@ -65,12 +65,16 @@ def draw_scaling(frame: Frame, summary: pd.DataFrame, curves: pd.DataFrame, unit
     fitted = summary["fitted_low"].notna().any()
     few = f"fewer than {LEAST_COUNTS} worker counts"
     frame.signs = marks.signs(summary, published=False)
-    frame.subtitle += [
-        "Dashed: Universal Scalability Law, fitted to the samples"
-        + ("; shaded: its 95 % interval (bootstrap of the means)." if fitted else "."),
-        "Tick at the axis: the knee, where one worker's rate would meet the ceiling. Ring: the peak.",
-        f"Both only if the means fall. No fit: no bend, a hard limit, over {100 * MISFIT:.0f} % from them, {few}.",
-    ]
+    no_fit = f"no bend, a hard limit, means over {100 * MISFIT:.0f} % off, {few}"
+    if curves.empty:
+        frame.subtitle.append(f"The Universal Scalability Law fits none of them: {no_fit}.")
+    else:
+        frame.subtitle += [
+            "Dashed: Universal Scalability Law, fitted to the samples"
+            + ("; shaded: its 95 % interval (bootstrap of the means)." if fitted else "."),
+            "Tick at the axis: the knee, where one worker's rate would meet the ceiling. Ring: the peak.",
+            f"Both only if the means fall. No fit: {no_fit}.",
+        ]
     height = 1.78 * len(series) + 0.5
     grid = frame.panels_by_workers(len(series), len(operations), summary["workers"], height=height)
     for line, name in zip(grid, series, strict=True):

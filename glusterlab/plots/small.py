@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from glusterlab.analysis.select import operations_of
 from glusterlab.plots import marks
 from glusterlab.plots.by_workers import above_words
-from glusterlab.plots.style import GREY, INK, PALE, Frame, interval_words, row_style, scale_words
+from glusterlab.plots.style import GREY, INK, LEGIBLE, PALE, Frame, contrast, interval_words, row_style, scale_words
 from glusterlab.units import format_size
 
 PARTS = ("usable", "replica", "parity")  # parts of a bar of capacity, from the left; the columns are ``<part>_bytes``
@@ -59,7 +59,7 @@ def _stack(axes: Axes, place: int, sizes: dict[str, float], colour: str, end: fl
         # a narrow part has no room for its name
         text = f"{part}\n{size:,.0f} TB" if size > 0.09 * end else f"{size:,.0f}"
         box = marks.behind(1, 1.5) if part == "parity" else None
-        shade = "white" if part == "usable" else INK
+        shade = "white" if part == "usable" and contrast(colour) >= LEGIBLE else INK
         axes.text(left + size / 2, place, text, ha="center", va="center", fontsize=8, color=shade, bbox=box)
         left += size
 
@@ -135,8 +135,9 @@ def draw_shares(figure: Frame, table: pd.DataFrame) -> None:
     known = table[table["limit"].notna()]
     known = known.assign(series=known["series"].astype(str))
     figure.rows = known
+    native = " of the native client" * bool((table["access"].astype(str) != "native").any())
     figure.subtitle = [
-        "By layout and workers in total. The line at 100 % is what links and disks allow with the traffic of copies.",
+        f"By layout and workers{native}. The line at 100 % is what links and disks allow with the traffic of copies.",
         *above_words(known),
     ]
     interval = interval_words(known[["n", "share_low"]].set_axis(["n", "low"], axis=1))

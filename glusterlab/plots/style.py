@@ -125,6 +125,7 @@ class Provenance:
     imported: bool = False
     half_width: float | None = None  # share of the mean at which repeats ended: intervals then cover a little less
     existing: bool = False  # some cells were measured in a directory that the operator mounted
+    latency_s: float = 0.0  # of each request to disks of the scale model that have it in the place of heads
 
     def footer(self, summary: pd.DataFrame) -> str:
         """The footer line of a table with ``n``, and on a testbed the columns `MODEL`; DataError when it lacks any."""
@@ -139,7 +140,9 @@ class Provenance:
         if self.half_width is not None:
             n += f", repeated until ± {100 * self.half_width:g} %"
         release = [f"GlusterFS {self.release}"] if self.release else []
-        return self._line([*release, n, *view_words(summary)], scale_model(summary) if self.testbed else [])
+        return self._line(
+            [*release, n, *view_words(summary)], scale_model(summary, self.latency_s) if self.testbed else []
+        )
 
     def place(self, scales: Iterable[float] = (), *, model: bool = False) -> str:
         """The footer of a figure without samples: the campaign, and the scale models (or with `model`, just that)."""
@@ -164,17 +167,16 @@ def n_words(counts: Iterable[int]) -> str:
     return f"n = {least}" + (f" to {others[-1]}" if others else "")
 
 
-def scale_model(rows: pd.DataFrame) -> list[str]:
-    """Parts of a footer: what stands for what on a scale model."""
+def scale_model(rows: pd.DataFrame, latency_s: float = 0.0) -> list[str]:
+    """Parts of a footer: what stands for what on a scale model, whose disks answer after `latency_s` or have heads."""
     model = f"scale model {scale_words(rows['scale'])} on one machine"
     sizes = sorted(set(zip(rows["nominal_file_size_bytes"], rows["file_size_bytes"], strict=True)))
     for number, (nominal, size) in enumerate(each for each in sizes if each[0] != each[1]):
         model += f", {format_size(int(size))} {'for' if number else 'stands for'} {format_size(int(nominal))}"
     parts = [model, *(["disk operations/s assumed"] if rows["operations_limited"].astype(bool).any() else [])]
-    latency = rows["disk_latency_s"].to_numpy() if "disk_latency_s" in rows else np.zeros(len(rows))
-    for each in np.unique(latency[rows["heads"].astype(bool)]):
-        scales = scale_words(rows.loc[rows["heads"].astype(bool) & (latency == each), "scale"])
-        parts.append(f"disks {f'that answer after {1e3 * each:g} ms' if each else 'with heads'} ({scales})")
+    if (heads := rows["heads"].astype(bool)).any():
+        what = f"that answer after {1e3 * latency_s:g} ms" if latency_s else "with heads"
+        parts.append(f"disks {what} ({scale_words(rows.loc[heads, 'scale'])})")
     return parts
 
 
@@ -218,15 +220,13 @@ class Frame:
         axes: Axes = self.panels(height=height)[0][0]
         return axes
 
-    def panels_by_workers(
-        self, rows: int, columns: int, workers: Iterable[int], *, height: float, room: float = 1.35
-    ) -> Grid:
-        """Panels over one axis with ticks at the measured worker counts only, up to `room` times the most workers."""
+    def panels_by_workers(self, rows: int, columns: int, workers: Iterable[int], *, height: float) -> Grid:
+        """Panels over one axis with ticks at the measured worker counts only."""
         grid = self.panels(rows, columns, height=height, sharey="row", sharex="all")
         counts = sorted({int(count) for count in workers})
         for axes in grid[-1]:
             axes.set_xscale("log", base=2)
-            axes.set_xlim(counts[0] / 1.35, counts[-1] * room)
+            axes.set_xlim(counts[0] / 1.35, counts[-1] * 1.35)
             axes.xaxis.set_major_locator(FixedLocator(counts))
             axes.xaxis.set_minor_locator(NullLocator())
             axes.xaxis.set_major_formatter("{x:.0f}")

@@ -57,7 +57,8 @@ def draw_bed(figure: Frame, hosts: pd.DataFrame, *, switch: str, testbed: bool, 
     ]
     notes = []
     for role, rows in (("server", servers), ("client", clients)):
-        if known := "; ".join(filter(None, map(str, rows[["model", "parts"]].iloc[0]))):
+        parts = [part for part in map(str, rows[["model", "parts"]].iloc[0]) if part not in ("", "not stated")]
+        if known := "; ".join(parts):
             notes += wrapped(f"A {role} {'stands for' if testbed else 'is'} {known}.", _PAGE_IN, text_width)
     fabric = switch or "switch"
     if testbed:

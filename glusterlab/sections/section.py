@@ -309,6 +309,7 @@ def open_section(
         imported=imported,
         half_width=requested.half_width,
         existing=not imported and "existing" in requested.access,
+        latency_s=float(cluster.hardware.disk_latency or 0.0) if cluster is not None else 0.0,
     )
     published_folder = study_folder(study or requested.study, raw)
     return Section(

@@ -70,7 +70,7 @@ def test_a_rate_above_its_limit_is_marked_and_the_other_view_ticked() -> None:
     assert view_words(summary) == [VIEWS[0]]
     assert view_words(summary.drop(columns="whole_mean")) == []
     lines = titled(figure)["write, disperse on JBOD"].get_lines()
-    ticks = [line for line in lines if (line.get_marker(), line.get_mfc()) == ("o", "white")]
+    ticks = [line for line in lines if line.get_marker() == "x"]
     heights = [float(y) for line in ticks if len(line.get_xdata()) == 3 for y in line.get_ydata()]
     assert all(any(height == pytest.approx(level * 72 / 300) for height in heights) for level in (8.368, 79.496, 83.68))
 

@@ -135,7 +135,7 @@ def test_a_curve_that_still_rises_has_an_arrow(make_samples: Make) -> None:
     rising = make_samples({("disperse", "write", 12): [1e6] * 3, ("disperse", "write", 48): [9e6] * 3})
     table = efficiency(chosen(rising), "throughput_bytes_per_s", NUMBERS)
     figure = drawn(draw_per_disk, table, **MB)
-    assert_says(figure, "48 workers ↑", "so it is a lower bound")
+    assert_says(figure, "48 workers ↑", "a lower bound")
     flat = make_samples({("disperse", "write", 12): [9e6] * 3, ("disperse", "write", 48): [9e6] * 3})
     figure = drawn(draw_per_disk, efficiency(chosen(flat), "throughput_bytes_per_s", NUMBERS), **MB)
     assert "↑" not in words(figure)

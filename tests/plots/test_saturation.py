@@ -80,7 +80,11 @@ def test_a_tile_has_the_colour_and_the_words_of_what_binds(table: pd.DataFrame) 
     assert min(opacity for _, opacity in tiles(figure, 0)) < 0.6
     assert [text.get_text() for text in read.texts] == ["unknown"]
     assert "n = 1 to 3" in words(figure)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["network", "disks"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "network",
+        "disks",
+        "pale: part of it, or at times",
+    ]
 
 
 def test_the_thresholds_in_force_are_told_and_no_majority_has_no_colour(table: pd.DataFrame) -> None:
