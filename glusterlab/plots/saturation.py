@@ -341,8 +341,9 @@ def draw_disks(figure: Frame, table: pd.DataFrame) -> None:
     hosts = sorted(table["host"].astype(str).unique(), key=_natural)
     figure.subtitle += [
         "Dot: one disk's time at work, in multiples of what its peers take for as much (median where it was judged).",
-        "Ring and name: slow in a sample or more. Not judged: in no sample near full speed for long enough.",
+        "A peer that did more counts whole, so most lie below 1. Not judged: never near full speed for long enough.",
     ]
+    figure.signs = [marks.key_mark("o", "slow in a sample or more, named", markersize=7, markerfacecolor="none")]
     axes = figure.panel(0.34 * len(hosts) + 0.65)
     known = table["time_ratio"].astype(float).dropna()
     limits = marks.ratio_ends(pd.DataFrame({"ratio": known, "low": known, "high": known}), math.log(2), 8.0)
