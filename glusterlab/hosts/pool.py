@@ -100,14 +100,7 @@ class Pool:
 
     @classmethod
     def of(cls, cluster: Cluster, *, mark: str = "1") -> Pool:
-        ssh = cluster.ssh
-        transport = FabricTransport(
-            ssh_config=ssh.config,
-            user=ssh.user,
-            check_host_keys=ssh.check_host_keys,
-            connect_timeout_s=ssh.connect_timeout,
-        )
-        return cls(cluster.hosts, transport, mark=mark)
+        return cls(cluster.hosts, FabricTransport(cluster.ssh), mark=mark)
 
     def connect(self) -> dict[str, HostError]:
         """Connect to every host at once; returns the errors of those that could not be."""

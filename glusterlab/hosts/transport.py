@@ -76,20 +76,10 @@ class Transport(Protocol):
 
 
 class FabricTransport:
-    """SSH by Fabric; `ssh_config` replaces the user's own and the system's, and names a user where none is set."""
+    """SSH by Fabric; a `config` replaces the user's own and the system's."""
 
-    def __init__(
-        self,
-        *,
-        ssh_config: Path | None = None,
-        user: str | None = None,
-        check_host_keys: bool = True,
-        connect_timeout_s: float = 10.0,
-    ) -> None:
-        self._ssh_config = ssh_config
-        self._user = user
-        self._check_host_keys = check_host_keys
-        self._connect_timeout_s = max(1, math.ceil(connect_timeout_s))
+    def __init__(self, ssh: Ssh) -> None:
+        self._ssh = ssh
         self._connections: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._gates = {hop: threading.Semaphore(count) for hop, count in _AT_ONCE.items()}
@@ -161,8 +151,8 @@ class FabricTransport:
         # Only ssh_config matters here: lazy keeps Fabric from reading its own settings files. A configuration of its
         # own each, of rules that were read once: Config.clone reads the files again, into the one that is cloned.
         config = Config(lazy=True, ssh_config=self._ssh_rules(host))
-        timeout = self._connect_timeout_s
-        connection = Connection(host.name, user=self._user, config=config, connect_timeout=timeout)
+        timeout = max(1, math.ceil(self._ssh.connect_timeout))
+        connection = Connection(host.name, user=self._ssh.user, config=config, connect_timeout=timeout)
         if connection.ssh_config.get("hostname", host.name) == host.name:
             connection.host = host.address
         connection.connect_timeout = timeout
@@ -172,7 +162,7 @@ class FabricTransport:
             if hop.ssh_config.get("identitiesonly", "no") == "yes":
                 hop.connect_kwargs.update(allow_agent=False, look_for_keys=False)
             # else Fabric's own policy takes any key
-            if self._check_host_keys:
+            if self._ssh.check_host_keys:
                 known = self._known_keys(hop)
                 hop.client.set_missing_host_key_policy(known)
                 hop.connect_kwargs["transport_factory"] = known.transport
@@ -184,7 +174,7 @@ class FabricTransport:
         from paramiko.ssh_exception import ConfigParseError
 
         named = [Path("~/.ssh/config").expanduser(), Path("/etc/ssh/ssh_config")]
-        files = [file for file in named if file.is_file()] if self._ssh_config is None else [self._ssh_config]
+        files = [file for file in named if file.is_file()] if self._ssh.config is None else [self._ssh.config]
         with self._lock:
             if self._rules is None:
                 rules = _rules()

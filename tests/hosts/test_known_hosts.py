@@ -15,7 +15,7 @@ import pytest
 from glusterlab.hosts import known_hosts
 from glusterlab.hosts.pool import Pool
 from glusterlab.hosts.transport import FabricTransport
-from glusterlab.spec.cluster import Host
+from glusterlab.spec.cluster import Host, Ssh
 from tests.hosts import sshd
 
 pytestmark = [
@@ -69,7 +69,7 @@ def connect(keys: Path, tmp_path: Path) -> Iterator[Connect]:
         text = config.read_text()
         (tmp_path / "known_hosts").write_text(with_keys(keys, known).replace("PORT", str(running[-1].port)))
         config.write_text(text.replace("\n", f"\n  {options}\n", 1))  # what stands first holds
-        pool = Pool([Host(name="alpha")], FabricTransport(ssh_config=config, user="root", connect_timeout_s=30))
+        pool = Pool([Host(name="alpha")], FabricTransport(Ssh(config=config, user="root", connect_timeout=30)))
         failed = pool.connect()
         pool.close()
         return str(failed.get("alpha", ""))
@@ -290,6 +290,6 @@ def test_lines_that_cannot_be_read_are_known_to_a_check(tmp_path: Path) -> None:
     config = tmp_path / "ssh_config"
     files = f"UserKnownHostsFile {tmp_path}/known_hosts\n  GlobalKnownHostsFile none"
     config.write_text(f"Host *\n  HostName 127.0.0.1\n  Port 9\n  {files}\n")
-    pool = Pool([Host(name="alpha")], FabricTransport(ssh_config=config, user="root"))
+    pool = Pool([Host(name="alpha")], FabricTransport(Ssh(config=config, user="root")))
     assert "not reachable" in str(pool.connect()["alpha"])
     assert [place.partition(" (")[0] for place in pool.unread] == [f"{tmp_path}/known_hosts line 3"]

@@ -41,8 +41,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sshd.LoopbackSs
     running.stop()
 
 
-def transport(server: sshd.LoopbackSshd, **settings: object) -> FabricTransport:
-    return FabricTransport(ssh_config=server.ssh_config, user=getpass.getuser(), **settings)  # type: ignore[arg-type]
+def transport(server: sshd.LoopbackSshd) -> FabricTransport:
+    return FabricTransport(Ssh(config=server.ssh_config, user=getpass.getuser()))
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_clients_check_each_others_host_keys_as_the_cluster_file_says(check: boo
 def refusal(config: Path, text: str, timeout_s: float = 30) -> str:
     """What is said of alpha where the configuration of ssh has a text."""
     config.write_text(text)
-    through = FabricTransport(ssh_config=config, user="root", connect_timeout_s=timeout_s)
+    through = FabricTransport(Ssh(config=config, user="root", connect_timeout=timeout_s))
     return str(Pool([ALPHA], through).connect()["alpha"])
 
 
@@ -146,7 +146,7 @@ def test_an_unknown_and_a_changed_host_key_are_refused(server: sshd.LoopbackSshd
     message = refusal(config, text)
     assert message.startswith("alpha: the host key of 127.0.0.1 port")
     assert "not in known_hosts" in message
-    unchecked = Pool([ALPHA], FabricTransport(ssh_config=config, user="root", check_host_keys=False))
+    unchecked = Pool([ALPHA], FabricTransport(Ssh(config=config, user="root", check_host_keys=False)))
     assert unchecked.connect() == {}
     unchecked.close()
     known.write_text(f"[127.0.0.1]:{server.port} {(server.folder / 'user_key.pub').read_text()}")
@@ -159,7 +159,7 @@ def test_the_host_key_of_a_jump_host_is_checked_too(server: sshd.LoopbackSshd, t
     gate = f"{text}  ProxyJump gate\nHost gate\n  User root\n"
     assert "127.0.0.1 port" in refusal(tmp_path / "config", gate + rules.replace(known, str(tmp_path / "none")))
     (tmp_path / "config").write_text(gate + rules)
-    pool = Pool([ALPHA], FabricTransport(ssh_config=tmp_path / "config", user="root"))
+    pool = Pool([ALPHA], FabricTransport(Ssh(config=tmp_path / "config", user="root")))
     assert pool.connect() == {}
     pool.close()
 
@@ -192,7 +192,7 @@ def test_files_of_ssh_are_read_once_for_many_hosts(tmp_path: Path) -> None:
         patch.object(paramiko.SSHConfig, "parse", autospec=True, side_effect=paramiko.SSHConfig.parse) as parse,
         patch.object(known_hosts, "read_lines", side_effect=known_hosts.read_lines) as load,
     ):
-        through = FabricTransport(ssh_config=tmp_path / "ssh_config", user="root")
+        through = FabricTransport(Ssh(config=tmp_path / "ssh_config", user="root"))
         connections = [through._new_connection(host) for host in hosts]
     assert (parse.call_count, load.call_count) == (1, 1)
     assert [(made.host, made.port) for made in connections] == [(h.address, 2000 + n) for n, h in enumerate(hosts)]
@@ -202,7 +202,7 @@ def test_files_of_ssh_are_read_once_for_many_hosts(tmp_path: Path) -> None:
 def test_an_ssh_config_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     config = tmp_path / "ssh_config"
     assert f"the ssh_config {config} cannot be read" in refusal(config, "Host a\n  no-value\n")
-    absent = Pool([ALPHA], FabricTransport(ssh_config=tmp_path / "none")).connect()["alpha"]
+    absent = Pool([ALPHA], FabricTransport(Ssh(config=tmp_path / "none"))).connect()["alpha"]
     assert f"the ssh_config {tmp_path}/none cannot be read" in str(absent)
 
 
@@ -221,7 +221,7 @@ def test_only_so_many_hosts_are_connected_at_once(server: sshd.LoopbackSshd, mon
 
     monkeypatch.setattr(module, "_open", watched)
     monkeypatch.setattr(module, "_AT_ONCE", {False: 3, True: 3})
-    pool = Pool([Host(name=f"h{n}") for n in range(12)], FabricTransport(ssh_config=config, user=getpass.getuser()))
+    pool = Pool([Host(name=f"h{n}") for n in range(12)], FabricTransport(Ssh(config=config, user=getpass.getuser())))
     assert pool.connect() == {}
     pool.close()
     assert 1 < max(seen) <= 3
