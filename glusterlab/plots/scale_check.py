@@ -15,7 +15,7 @@ from glusterlab.analysis.select import split_values
 from glusterlab.analysis.testbed import BUSY, pooled_pairs
 from glusterlab.analysis.words import percent
 from glusterlab.plots import marks
-from glusterlab.plots.style import GREY, INK, PALE, Frame, row_style
+from glusterlab.plots.style import GREY, INK, PALE, Frame, row_style, told_apart
 from glusterlab.units import format_size
 
 MOST = 4.0  # end of the axis of ratios at the widest, and one over its start; what lies beyond has an arrow
@@ -78,8 +78,9 @@ def draw_machine_cpu(figure: Frame, table: pd.DataFrame, *, threshold: float = B
     by = ["nominal_file_size_bytes", "operation", "scale"]
     ordered = table.sort_values(by, kind="stable")
     groups = [rows for _, rows in ordered.groupby(by, sort=False)]
-    styles = {str(row["series"]): row_style(row) for _, row in ordered.drop_duplicates("series").iterrows()}
-    names = sorted(styles)
+    series = ordered.drop_duplicates("series").sort_values("series")
+    styles = told_apart({str(row["series"]): row_style(row) for _, row in series.iterrows()})
+    names = list(styles)
     figure.key = [marks.key_mark(styles[name].marker, name, color=styles[name].colour) for name in names]
     figure.subtitle = [
         "A mark is a cell (the larger, the more workers): the mean over the measured part, a lower bound.",

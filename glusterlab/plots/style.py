@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -98,6 +98,15 @@ def ink(colour: Any) -> Any:
 def row_style(row: Mapping[Any, Any] | pd.Series) -> LayoutStyle:
     """`layout_style` of a row that has the columns ``type``, ``geometry`` and ``kind``."""
     return layout_style(str(row["type"]), str(row["geometry"]), str(row["kind"]))
+
+
+def told_apart(styles: Mapping[str, LayoutStyle]) -> dict[str, LayoutStyle]:
+    """Styles by series, with other markers where several series are of one layout, as far as there are markers."""
+    found: dict[str, LayoutStyle] = {}
+    for name, style in styles.items():
+        every = (replace(style, marker=marker) for marker in (style.marker, *_MARKERS))
+        found[name] = next((each for each in every if each not in found.values()), style)
+    return found
 
 
 IMPORTED = "imported, conditions not recorded"  # what figures say of a campaign that others measured

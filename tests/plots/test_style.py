@@ -13,7 +13,18 @@ from matplotlib.lines import Line2D
 from glusterlab.analysis import select, summarise
 from glusterlab.errors import DataError, UsageError
 from glusterlab.figures.save import parse_formats, save
-from glusterlab.plots.style import _KNOWN, GREY, INK, Frame, Provenance, contrast, house_style, ink
+from glusterlab.plots.style import (
+    _KNOWN,
+    GREY,
+    INK,
+    Frame,
+    Provenance,
+    contrast,
+    house_style,
+    ink,
+    layout_style,
+    told_apart,
+)
 from tests.plots.drawing import MB, REAL, TESTBED, assert_apart, assert_inside_page, draw_by_workers, drawn, words
 
 
@@ -146,3 +157,11 @@ def test_a_saved_figure_shows_its_png_also_where_the_csv_alone_is_kept(summary: 
     saved = save(drawn(draw_by_workers, summary, **MB), tmp_path, "fig05-x", summary, ("csv",))
     assert saved._repr_png_().startswith(b"\x89PNG")
     assert [path.name for path in tmp_path.iterdir()] == ["fig05-x.csv"]
+
+
+def test_states_of_one_layout_have_markers_of_their_own() -> None:
+    plain, other = layout_style("replicate", "3x2", "raid6"), layout_style("disperse", "12x(4+2)", "jbod")
+    found = told_apart({"untuned": plain, "coded": other, "tuned": plain, "hot": plain})
+    assert [found[name].colour for name in found] == [plain.colour, other.colour, plain.colour, plain.colour]
+    assert len(set(found.values())) == 4
+    assert found["untuned"] == plain
