@@ -78,8 +78,8 @@ def draw_machine_cpu(figure: Frame, table: pd.DataFrame, *, threshold: float = B
     by = ["nominal_file_size_bytes", "operation", "scale"]
     ordered = table.sort_values(by, kind="stable")
     groups = [rows for _, rows in ordered.groupby(by, sort=False)]
-    series = ordered.drop_duplicates("series").sort_values("series")
-    styles = told_apart({str(row["series"]): row_style(row) for _, row in series.iterrows()})
+    named = ordered.drop_duplicates("series").sort_values("series")
+    styles = told_apart({str(row["series"]): row_style(row) for _, row in named.iterrows()})
     names = list(styles)
     figure.key = [marks.key_mark(styles[name].marker, name, color=styles[name].colour) for name in names]
     figure.subtitle = [
