@@ -11,8 +11,9 @@ import pytest
 
 from glusterlab.testbed import state
 from tests.e2e.suite import started_testbed
+from tests.faults.inject import Injector
 from tests.faults.machine import Room
-from tests.faults.night import REPORT, Fault
+from tests.faults.night import REPORT, Fault, Night
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 """Each worker of pytest-xdist has a testbed of its own: the tests wait more than they compute."""
@@ -21,6 +22,9 @@ NAME = f"faults-{WORKER}" if WORKER else "faults"
 SUBNET = f"10.212.{WORKER.removeprefix('gw') or 0}.0/24"
 _BEGIN = pytest.StashKey[int]()
 LONG = os.environ.get("GLUSTERLAB_FAULTS") == "long"
+TIMES = 3 if LONG else 1
+"""How often each fault of the pool is injected."""
+
 SEED = int(os.environ.setdefault("GLUSTERLAB_FAULTS_SEED", str(random.SystemRandom().randrange(10**6))))
 
 
@@ -41,6 +45,17 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def chance() -> random.Random:
     return random.Random(SEED)
+
+
+@pytest.fixture(params=range(TIMES))
+def turn(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture
+def inject(night: Night, chance: random.Random) -> Injector:
+    """Into the campaign that the test's module has at work."""
+    return Injector(night, chance)
 
 
 def pytest_configure(config: pytest.Config) -> None:
