@@ -56,7 +56,7 @@ testbed: setup ## The end-to-end and fault tests on a small real pool (need root
 	$(BIN)/pytest --numprocesses 5 --dist loadscope --no-loadscope-reorder -m "testbed" --durations 15 $(TESTBED)
 
 faults: setup ## Every fault many times on real pools: the runner killed 52 times, and more (root, Linux, half an hour)
-	GLUSTERLAB_FAULTS=long GLUSTERLAB_REQUIRE_TESTBED=1 $(BIN)/pytest --numprocesses 2 --dist loadscope tests/faults
+	GLUSTERLAB_FAULTS=long GLUSTERLAB_REQUIRE_TESTBED=1 $(BIN)/pytest --numprocesses 3 --dist loadscope tests/faults
 
 fuzz: setup ## Hostile input for every reader: FUZZ=10000 cases per format, in parallel
 	GLUSTERLAB_FUZZ=$(FUZZ) $(BIN)/pytest --numprocesses $(WORKERS) tests/fuzz

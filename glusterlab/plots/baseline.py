@@ -185,6 +185,7 @@ def _draw_rows(
             axes.vlines(stated, middle - 0.45, middle + 0.45, color=INK, linewidth=0.9, linestyle=_DASHES, zorder=1)
     for edge in range(1, len(rows)):
         axes.axhline(edge - 0.5, color=PALE, linewidth=0.5, zorder=0)
+    axes.grid(visible=True, axis="x")
     marks.bare_rows(axes)
     axes.xaxis.set_major_formatter("{x:,g}")
 

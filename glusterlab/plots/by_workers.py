@@ -14,7 +14,18 @@ from glusterlab.analysis.select import BACKING_LABELS, VIEWS, layout_label, oper
 from glusterlab.plots import marks
 from glusterlab.plots.findings import saturates
 from glusterlab.plots.scaling import draw_fit
-from glusterlab.plots.style import GREY, WIDTH_IN, Frame, access_style, comparable, ink, layout_key, row_style, top_of
+from glusterlab.plots.style import (
+    GREY,
+    NARROW_IN,
+    WIDTH_IN,
+    Frame,
+    access_style,
+    comparable,
+    ink,
+    layout_key,
+    row_style,
+    top_of,
+)
 from glusterlab.stats import MIN_SAMPLES
 
 ABOVE = "\N{BLACK UP-POINTING TRIANGLE}"  # marks a rate that is above its limit by more than its interval
@@ -200,8 +211,10 @@ def draw_workers_and_limits(
                 second.set_ylabel("")
     if letters:
         start, end = grid[0][0].get_xlim()[0], float(table["workers"].max()) * _BESIDE
-        need, panel = letters * _LETTER_IN, (WIDTH_IN - 1.2) / len(operations)
-        grid[0][0].set_xlim(right=end * (end / start) ** (need / (panel - need)))
+        # a panel is as wide as in the narrow figure, where that has the narrower ones; names have a half at most
+        panel = min((WIDTH_IN - 1.2) / len(operations), NARROW_IN - 1.2)
+        share = min(0.5, letters * _LETTER_IN / panel)
+        grid[0][0].set_xlim(right=end * (end / start) ** (share / (1 - share)))
 
 
 def _top(rows: pd.DataFrame, factor: float, stated: pd.Series, *, far: bool) -> float:

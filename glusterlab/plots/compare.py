@@ -47,7 +47,7 @@ def release_footer(releases: Sequence[Release], rows: pd.DataFrame) -> str:
         parts.append(", ".join(filter(None, [each.name, version, each.digest and f"manifest {each.digest[:12]}"])))
     if len(rows):
         parts.append(n_words(n for name in ("n", "n_reference", "n_other") if name in rows for n in rows[name]))
-        parts += scale_model(rows) if any(each.testbed for each in releases) else []
+        parts += scale_model(rows, releases[0].latency_s) if any(each.testbed for each in releases) else []
     return " · ".join(parts)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from glusterlab.analysis.select import VIEWS, split_values
@@ -98,7 +99,11 @@ def whole_time(axes: Axes, places: Sequence[float], rows: pd.DataFrame, factor: 
         )
 
 
-WHOLE: dict[str, Any] = {"marker": "x", "linestyle": "none", "ms": 4.5, "mew": 1.1}  # like no sample, mean or ring
+# like no sample, mean or ring, and white around it, so that it can be seen on a bar and on a mean
+WHOLE: dict[str, Any] = {
+    "marker": "x", "linestyle": "none", "ms": 4.5, "mew": 1.1,
+    "path_effects": [withStroke(linewidth=2.6, foreground="white")],
+}  # fmt: skip
 
 
 def signs(summary: pd.DataFrame, *, of: str = "(t)", along: str = "y", published: bool | None = None) -> list[Line2D]:
@@ -205,7 +210,7 @@ def number_ticks(axes: Axes, which: Literal["x", "y"], ticks: Iterable[float]) -
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_locator(FixedLocator(list(ticks)))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,13 +258,19 @@ def log_axis(axes: Axes, limits: tuple[float, float], ticks: Iterable[float]) ->
 
 
 def log_ticks(least: float, most: float) -> list[float]:
-    """Round values on a logarithmic axis: of 1, 2 and 5, or as many more as it takes to have three."""
+    """Three to eight round values on a logarithmic axis, as far as its ends allow.
+
+    >>> log_ticks(0.9, 40), log_ticks(2, 6), log_ticks(31, 36), log_ticks(1, 1e6)[:3]
+    ([1.0, 2.0, 5.0, 10.0, 20.0], [2.0, 3.0, 5.0], [32.0, 34.0, 36.0], [1.0, 10.0, 100.0])
+    """
     decades = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
-    for steps in ((1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
+    for steps in ((1, 2, 5), (1, 3), (1,), (1, 1.5, 2, 3, 5, 7)):
         found = [step * 10.0**decade for decade in decades for step in steps if least <= step * 10.0**decade <= most]
-        if len(found) >= 3:
+        if 3 <= len(found) <= 8:
             return found
-    return [float(tick) for tick in MaxNLocator(4).tick_values(least, most) if least <= tick <= most]
+    return [
+        float(tick) for tick in MaxNLocator(4, steps=(1, 2, 5, 10)).tick_values(least, most) if least <= tick <= most
+    ]
 
 
 def ratio_ticks(least: float, most: float, room: float = 0.055) -> list[float]:

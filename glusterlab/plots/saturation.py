@@ -22,7 +22,7 @@ from glusterlab.plots.style import GREY, INK, PALE, Frame, layout_key, row_style
 from glusterlab.units import format_size
 
 # no layout has them, and they differ in grey, too
-COLOURS = {"network": "#0e4a57", "disks": "#998f82", "CPU": "#6f5a8f", "memory": "#2a7f62"}
+COLOURS = {"network": "#3a3a3a", "disks": "#4fa8b8", "CPU": "#8a2f4f", "memory": "#6f6f26"}
 
 _PALE = ("partly", "at times")  # of states whose colour is pale
 
@@ -257,7 +257,8 @@ def draw_use(figure: Frame, table: pd.DataFrame) -> None:
         "Right: share of the measured part in which that was so, each host or disk weighted by its use.",
     ]
     fullest = marks.key_mark("^", "fullest 10 s of the fullest, or all of shorter parts", markersize=4, mfc="white")
-    figure.signs = [marks.key_mark("o", "mean", markersize=3.4, markeredgewidth=0), fullest]
+    spread_of = Line2D([], [], color=INK, linewidth=1.0, alpha=0.6, label="from the least to the most")
+    figure.signs = [marks.key_mark("o", "mean", markersize=3.4, markeredgewidth=0), spread_of, fullest]
     height = (0.19 * len(subsystems) + 0.42) * len(names) + 0.35
     grid = figure.panels(len(names), len(operations), height=height, sharex="all", sharey="all")
     right = max(1.18, float(rows["peak"].max()) * 1.05) + 0.22
@@ -343,7 +344,8 @@ def draw_disks(figure: Frame, table: pd.DataFrame) -> None:
         "Dot: one disk's time at work, in multiples of what its peers take for as much (median where it was judged).",
         "A peer that did more counts whole, so most lie below 1. Not judged: never near full speed for long enough.",
     ]
-    figure.signs = [marks.key_mark("o", "slow in a sample or more, named", markersize=7, markerfacecolor="none")]
+    if (table["slow"].astype(bool) & table["time_ratio"].notna()).any():
+        figure.signs = [marks.key_mark("o", "slow in a sample or more, named", markersize=7, markerfacecolor="none")]
     axes = figure.panel(0.34 * len(hosts) + 0.65)
     known = table["time_ratio"].astype(float).dropna()
     limits = marks.ratio_ends(pd.DataFrame({"ratio": known, "low": known, "high": known}), math.log(2), 8.0)

@@ -86,7 +86,10 @@ def draw_machine_cpu(figure: Frame, table: pd.DataFrame, *, threshold: float = B
         "A mark is a cell (the larger, the more workers): the mean over the measured part, a lower bound.",
         f"Dashed: {percent(threshold)} %. Right of it the machine's CPUs may have limited what was measured.",
     ]
-    figure.signs = [Line2D([], [], color=GREY, linewidth=1.0, label="to the cell's busiest sample, where over that")]
+    if (table["busiest"] > threshold).any():
+        figure.signs = [
+            Line2D([], [], color=GREY, linewidth=1.0, label="to the cell's busiest sample, where over that")
+        ]
     most = float(table["workers"].max())
     axes = figure.panel(len(groups) * 0.34 + 0.6)
     for place, rows in enumerate(groups):
@@ -125,7 +128,7 @@ def draw_counting(figure: Frame, table: pd.DataFrame) -> None:
     axes.vlines(
         table["elapsed_s"], table["tool_over_whole_low"], table["tool_over_whole_high"], color=GREY, linewidth=1
     )
-    look: dict[str, Any] = {"hue": "of", "style": "of", "palette": "viridis", "s": 45, "zorder": 3}
+    look: dict[str, Any] = {"hue": "of", "style": "of", "palette": "Dark2", "s": 45, "zorder": 3}
     sns.scatterplot(table, x="elapsed_s", y="tool_over_whole", ax=axes, **look)
     figure.signs = [line for line in axes.get_legend_handles_labels()[0] if isinstance(line, Line2D)]
     axes.legend().remove()

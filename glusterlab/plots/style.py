@@ -101,11 +101,15 @@ def row_style(row: Mapping[Any, Any] | pd.Series) -> LayoutStyle:
 
 
 def told_apart(styles: Mapping[str, LayoutStyle]) -> dict[str, LayoutStyle]:
-    """Styles by series, with other markers where several series are of one layout, as far as there are markers."""
+    """Styles by series, with other markers where several are of one colour and marker, as far as there are markers."""
     found: dict[str, LayoutStyle] = {}
+    own = {(style.colour, style.marker) for style in styles.values()}
+    taken: set[tuple[str, str]] = set()
     for name, style in styles.items():
-        every = (replace(style, marker=marker) for marker in (style.marker, *_MARKERS))
-        found[name] = next((each for each in every if each not in found.values()), style)
+        free = [marker for marker in _MARKERS if (style.colour, marker) not in own | taken]
+        first = (style.colour, style.marker) not in taken or not free
+        found[name] = style if first else replace(style, marker=free[0])
+        taken.add((style.colour, found[name].marker))
     return found
 
 

@@ -133,6 +133,8 @@ class EventRun:
             if not self._workload_over.wait(self._event.at_s or 0.0) and self._give():
                 self._given.set()
                 self._watch(time.monotonic() + self._deadline_s)
+                self._seen.set()
+                self._workload_over.wait()
                 if self._event.do == "rebalance" and self._volume.grown is not None:
                     self._heal_new_bricks(self._volume.grown)
         except GlusterlabError:

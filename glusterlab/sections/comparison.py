@@ -41,6 +41,11 @@ class Release:
     testbed: bool
     half_width: float | None  # share of the mean at which cells' repeats ended
 
+    @property
+    def latency_s(self) -> float:
+        """Of each request to disks of the scale model that have it in the place of heads; 0 without."""
+        return float(self.samples.get("disk_latency_s", pd.Series([0.0])).max())
+
 
 @dataclass(frozen=True)
 class Comparison:

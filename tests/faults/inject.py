@@ -53,5 +53,5 @@ class Injector:
             fault.recovery_s = round(began(valid) - ends, 1)
             found = {reason["code"] for reason in faulty["reasons"]}
             assert found & codes, f"expected one of {codes}, found {faulty['reasons']}"
-            assert faulty["status"] != "valid"
+            assert faulty["status"] != "valid", faulty
             night.account(fault, before, (begins, ends))

@@ -27,10 +27,12 @@ def night(room: Room, project: Path) -> Iterator[Night]:
     # the work directory of one server is small enough to be filled
     room.ssh("server03", f"mkdir -p {WORK_DIR} && mount -t tmpfs -o size=6m,mode=755 tmpfs {WORK_DIR}")
     night = Night(project, room, "night-of-hosts", repeats=REPEATS)
-    night.start()
-    yield night
-    night.stop()
-    room.ssh("server03", f"umount -l {WORK_DIR}")
+    try:
+        night.start()
+        yield night
+    finally:
+        night.stop()
+        room.ssh("server03", f"umount -l {WORK_DIR} || true")
 
 
 def test_brick_process_killed(inject: Injector, room: Room, chance: random.Random, turn: int) -> None:

@@ -1,6 +1,7 @@
 """House style: layouts look the same everywhere, files repeat byte by byte, footers tell where numbers come from."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -13,8 +14,11 @@ from matplotlib.lines import Line2D
 from glusterlab.analysis import select, summarise
 from glusterlab.errors import DataError, UsageError
 from glusterlab.figures.save import parse_formats, save
+from glusterlab.plots.saturation import COLOURS
 from glusterlab.plots.style import (
+    _FAMILIES,
     _KNOWN,
+    _OTHERS,
     GREY,
     INK,
     Frame,
@@ -99,6 +103,7 @@ def test_footers_say_what_stands_for_what_on_a_testbed_and_nothing_of_a_model_el
     assert TESTBED.footer(limited).endswith("20 MiB stands for 4 GiB · disk operations/s assumed")
     headed = rows.assign(heads=[True, False], scale=[20.0, 200.0])
     assert TESTBED.footer(headed).endswith(" 20 MiB stands for 4 GiB · disks with heads (1:20)")
+    assert replace(TESTBED, latency_s=0.031).footer(headed).endswith(" · disks that answer after 31 ms (1:20)")
     assert TESTBED.place() == "synthetic · manifest 0123456789ab"
     assert TESTBED.place(model=True).endswith(" · scale model on one machine")
     assert TESTBED.place([200.0, 20.0, 60.0]).endswith(" · scale model 1:20, 1:60 and 1:200 on one machine")
@@ -159,9 +164,16 @@ def test_a_saved_figure_shows_its_png_also_where_the_csv_alone_is_kept(summary: 
     assert [path.name for path in tmp_path.iterdir()] == ["fig05-x.csv"]
 
 
+def test_what_saturates_has_the_colour_of_no_layout() -> None:
+    layouts = {style.colour for style in _KNOWN.values()} | {
+        hue for hues in (*_FAMILIES.values(), _OTHERS) for hue in hues
+    }
+    assert not set(COLOURS.values()) & layouts
+
+
 def test_states_of_one_layout_have_markers_of_their_own() -> None:
     plain, other = layout_style("replicate", "3x2", "raid6"), layout_style("disperse", "12x(4+2)", "jbod")
     found = told_apart({"untuned": plain, "coded": other, "tuned": plain, "hot": plain})
     assert [found[name].colour for name in found] == [plain.colour, other.colour, plain.colour, plain.colour]
-    assert len(set(found.values())) == 4
+    assert len({(style.colour, style.marker) for style in found.values()}) == 4
     assert found["untuned"] == plain
