@@ -17,7 +17,7 @@ from glusterlab.analysis.limits import throttle_limits
 from glusterlab.analysis.select import VIEWS, valid_samples
 from glusterlab.errors import UsageError
 from glusterlab.plots.style import DIGEST_LENGTH
-from glusterlab.sections.section import Section, stated_limits
+from glusterlab.sections.section import Section, open_section, stated_limits
 from glusterlab.spec import load_campaign, load_cluster
 from glusterlab.spec.fields import suggest
 from glusterlab.store.campaign import RawStore
@@ -177,8 +177,7 @@ def open_comparison(section: Section, campaign: str, campaigns: str, rule: Rule 
     if here is None or Path(names[0]).name != here.resolve().name:
         listed = ", ".join(names)
         return Comparison.nothing(f"The comparison of {listed} is among the figures of its reference, {names[0]}.")
-    near = [Path.cwd(), section.base]
-    places = [_place(name, near) or _place(Path(name).name, [here.resolve().parent]) for name in names[1:]]
+    places = _others(section, here, names[1:])
     if absent := [name for name, place in zip(names[1:], places, strict=True) if place is None]:
         return Comparison.nothing(f"No campaign is in {', '.join(absent)}: a folder with {MANIFEST} is expected there.")
     tools = section.tables.tools
@@ -190,6 +189,29 @@ def open_comparison(section: Section, campaign: str, campaigns: str, rule: Rule 
     labels = labelled(releases)
     section.releases.update({each.label: (each.name, each.digest[:DIGEST_LENGTH]) for each in labels})
     return hold_together(labels, rule)
+
+
+def samples_together(section: Section, campaign: str, campaigns: str, reads: str) -> tuple[pd.DataFrame, list[Section]]:
+    """Samples of the campaigns of a list as far as they are here, for its first, by column ``other``; their sections.
+
+    A cell that two have is that of the first. Any campaign but the first of the list has its own samples alone.
+    """
+    listed, here = split_names(campaigns), _place(campaign, [Path.cwd(), section.base])
+    first = here is not None and bool(listed) and Path(listed[0]).name == here.resolve().name
+    places = [place for place in _others(section, here, listed[1:]) if place is not None] if here and first else []
+    sections = [section, *(open_section(str(place.resolve()), reads=reads) for place in places)]
+    names = [each.provenance.campaign for each in sections]
+    samples = pd.concat([each.samples.assign(other=name) for each, name in zip(sections, names, strict=True)])
+    samples = samples.reset_index(drop=True)
+    for each, name in zip(sections[1:], names[1:], strict=True):
+        section.releases[name] = (name, each.provenance.digest[:DIGEST_LENGTH])
+    return samples[samples["other"] == samples.groupby("cell_id")["other"].transform("first")], sections
+
+
+def _others(section: Section, here: Path, names: Sequence[str]) -> list[Path | None]:
+    """Where campaigns are: from here, from the project's root, or beside the first, wherever that really is."""
+    near = [Path.cwd(), section.base]
+    return [_place(name, near) or _place(Path(name).name, [here.resolve().parent]) for name in names]
 
 
 def _place(name: str, folders: Sequence[Path]) -> Path | None:
