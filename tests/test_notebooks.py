@@ -33,6 +33,7 @@ SMALL = PROJECT / "raw" / "first-light"
 RTOL = 1e-6
 
 READ_BY = {name: {"iozone", "smallfile"} for name in ("all_sizes", "scale_pairs", "study_saturation")}
+READ_BY["samples_together"] = set()  # of several campaigns those that the notebook says
 """Tools whose samples a function reads although no cell names them."""
 READ_ALL = {"judge", "valid_samples", "layouts_of", "advise", "answer_request"}
 """Functions that read the samples of every tool that they are given."""
