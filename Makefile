@@ -53,7 +53,7 @@ unit: setup ## Unit tests, doctests and the notebooks' checked cells, in paralle
 	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadscope -m "not testbed" --nbval --nbval-current-env --durations 15 tests glusterlab notebooks
 
 testbed: setup ## The end-to-end and fault tests on a small real pool (need root and Linux, are skipped elsewhere)
-	$(BIN)/pytest --numprocesses 5 --dist loadscope --no-loadscope-reorder -m "testbed" --durations 15 $(TESTBED)
+	$(BIN)/pytest --numprocesses 4 --dist loadscope --no-loadscope-reorder -m "testbed" --durations 15 $(TESTBED)
 
 faults: setup ## Every fault many times on real pools: the runner killed 52 times, and more (root, Linux, half an hour)
 	GLUSTERLAB_FAULTS=long GLUSTERLAB_REQUIRE_TESTBED=1 $(BIN)/pytest --numprocesses 3 --dist loadscope tests/faults

@@ -13,7 +13,7 @@ from glusterlab.figures.names import output_files
 from glusterlab.reproduce.state import STATE, Failure, State, intact
 from glusterlab.spec.yaml import load_cluster
 from glusterlab.store.baselines import search_baseline
-from glusterlab.store.digests import CAMPAIGNS, NotebookSource, RawDigests, check_raw, files_below, key, split_names
+from glusterlab.store.digests import CAMPAIGNS, NotebookSource, RawDigests, check_raw, files_below, key, names_beside
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
 
@@ -139,7 +139,7 @@ class Campaign:
             "files": {name: file_digest(path) for name, path in files.items()},
             "raw": self.digests.of(source.reads),
         }
-        names = split_names(source.parameters.get(CAMPAIGNS) or "")
+        names = names_beside(source.parameters.get(CAMPAIGNS) or "", self.name)
         if names[1:] and Path(names[0]).name == self.name:
             # their raw files are held to their manifests when they are reproduced themselves, not here
             folders = {name: self.project / name for name in names[1:]}

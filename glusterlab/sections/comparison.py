@@ -21,7 +21,7 @@ from glusterlab.sections.section import Section, open_section, stated_limits
 from glusterlab.spec import load_campaign, load_cluster
 from glusterlab.spec.fields import suggest
 from glusterlab.store.campaign import RawStore
-from glusterlab.store.digests import split_names
+from glusterlab.store.digests import names_beside
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
 from glusterlab.tables import build as tables
@@ -165,15 +165,15 @@ def compare_campaigns(
 
 
 def open_comparison(section: Section, campaign: str, campaigns: str, rule: Rule | None = None) -> Comparison:
-    """What a notebook compares: its own campaign against the others of a list, if it is the reference of that list."""
-    names = split_names(campaigns)
+    """What a notebook compares: its own campaign against the others of its list, where it is that list's reference."""
+    here = _place(campaign, [Path.cwd(), section.base])
+    names = names_beside(campaigns, here.resolve().name if here else "")
     if len(names) < 2:
         alone = f"There is one campaign, {names[0]}" if names else "There is no campaign"
         return Comparison.nothing(
             f"{alone}: a release is held against another one. Measure the same cells with both, in turns, as "
             "runbooks/releases has it, and name the campaigns in the parameter `campaigns`, the reference first."
         )
-    here = _place(campaign, [Path.cwd(), section.base])
     if here is None or Path(names[0]).name != here.resolve().name:
         listed = ", ".join(names)
         return Comparison.nothing(f"The comparison of {listed} is among the figures of its reference, {names[0]}.")
@@ -196,7 +196,8 @@ def samples_together(section: Section, campaign: str, campaigns: str, reads: str
 
     A cell that two have is that of the first. Any campaign but the first of the list has its own samples alone.
     """
-    listed, here = split_names(campaigns), _place(campaign, [Path.cwd(), section.base])
+    here = _place(campaign, [Path.cwd(), section.base])
+    listed = names_beside(campaigns, here.resolve().name if here else "")
     first = here is not None and bool(listed) and Path(listed[0]).name == here.resolve().name
     places = [place for place in _others(section, here, listed[1:]) if place is not None] if here and first else []
     sections = [section, *(open_section(str(place.resolve()), reads=reads) for place in places)]

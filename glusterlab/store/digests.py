@@ -375,6 +375,16 @@ def split_names(text: str) -> list[str]:
     return [name for part in text.split(",") if (name := part.strip())]
 
 
+def names_beside(text: str, campaign: str) -> list[str]:
+    """Campaigns that a notebook reads together: of lists separated by ``;`` that with this campaign, else the first.
+
+    >>> names_beside("raw/older, raw/newer; raw/3.7, raw/3.8", "3.7")
+    ['raw/3.7', 'raw/3.8']
+    """
+    lists = [split_names(each) for each in text.split(";")]
+    return next((names for names in lists if campaign in (Path(name).name for name in names)), lists[0])
+
+
 def parse_reads(text: str) -> tuple[str, ...] | None:
     """Tools that a notebook reads, sorted; None means all.
 

@@ -283,6 +283,7 @@ def test_a_notebook_finds_the_others(tmp_path: Path, halves: list[Path], monkeyp
     assert opened("raw/half-01").reason.startswith("There is one campaign, raw/half-01: ")
     assert opened("").reason.startswith("There is no campaign: ")
     assert "No campaign is in raw/half-07" in opened("raw/half-01, raw/half-07").reason
+    assert len(opened("raw/half-07, raw/half-08; raw/half-01, raw/half-02").table) == 3, "its list is the second"
     elsewhere = opened("raw/half-02, raw/half-01")
     assert elsewhere.reason.endswith("among the figures of its reference, raw/half-02.")
     assert (elsewhere.table.empty, elsewhere.others) == (True, ())
