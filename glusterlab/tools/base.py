@@ -374,7 +374,7 @@ class RunnableTool(Tool):
 
 
 class PoolRates(NamedTuple):
-    """What a pool is taken to do for one cell: bytes of files, files, and calls at random places."""
+    """What a pool is taken to do for one cell: bytes of files, files, and random requests."""
 
     bytes_per_s: float
     files_per_s: float

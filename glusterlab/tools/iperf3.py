@@ -160,7 +160,7 @@ def _workload(
         workers=run.workers,
         record_size_bytes=whole(test.get("blksize")) or None,
         throughput_bytes_per_s=_rate(counts),
-        elapsed_s=number(counts.get("seconds")) or None,
+        elapsed_s=_seconds(counts) or None,
         **records.verdict(_faults(run, counts, operation, back), doubts),
         details=records.without_none(details),
     )
@@ -171,9 +171,15 @@ def _rate(counts: dict[str, Any]) -> float | None:
     return bits / 8 if bits else None
 
 
+def _seconds(counts: dict[str, Any]) -> float | None:
+    """How long bytes were counted; a stream's ``seconds`` are its sender's, also where a slow link takes longer."""
+    start, end = number(counts.get("start")), number(counts.get("end"))
+    return number(counts.get("seconds")) if start is None or end is None else end - start
+
+
 def _wrong_rate(counts: dict[str, Any]) -> str | None:
     """How bytes and time contradict the rate, of a sum or of a stream."""
-    bits, done, seconds = (number(counts.get(name)) for name in ("bits_per_second", "bytes", "seconds"))
+    bits, done, seconds = number(counts.get("bits_per_second")), number(counts.get("bytes")), _seconds(counts)
     if bits and done and seconds and abs(done * 8 / seconds - bits) > _SLACK * bits:
         return f"{done:.0f} bytes in {seconds:g} s are not {bits:g} bit/s"
     return None
@@ -182,7 +188,7 @@ def _wrong_rate(counts: dict[str, Any]) -> str | None:
 def _faults(run: _Run, counts: dict[str, Any], operation: records.Operation, back: bool) -> Iterator[Reason]:
     if run.error is not None:
         yield records.failed(f"iperf3 said: {run.error}")
-    bits, done, seconds = (number(counts.get(name)) for name in ("bits_per_second", "bytes", "seconds"))
+    bits, done, seconds = number(counts.get("bits_per_second")), number(counts.get("bytes")), _seconds(counts)
     if not bits or not done or not seconds:
         yield records.incomplete("nothing was transferred, or not all of it was counted")
     elif wrong := next(filter(None, map(_wrong_rate, (counts, *run.of(operation, back)))), None):
@@ -222,7 +228,7 @@ def _stream(run: _Run, record: records.WorkloadRecord, worker: int, counts: dict
         label=str(counts.get("socket", worker))[:20],
         worker=worker,
         throughput_bytes_per_s=rate,
-        elapsed_s=number(counts.get("seconds")) or None,
+        elapsed_s=_seconds(counts) or None,
         bytes=done,
         **records.verdict([] if good else reasons, reasons if rate is None else []),
         details=_traffic(counts),

@@ -95,6 +95,11 @@ def test_footers_name_every_campaign_release_and_manifest(table: pd.DataFrame) -
         assert [part for part in wanted if part not in text] == []
 
 
+def test_a_footer_says_how_long_disks_take(table: pd.DataFrame) -> None:
+    releases: Any = [SimpleNamespace(**{**vars(each), "latency_s": 0.031}) for each in RELEASES_OPEN]
+    assert "disks that answer after 31 ms (1:20 and 1:60)" in release_footer(releases, table.assign(heads=True))
+
+
 def test_a_panel_per_campaign(table: pd.DataFrame) -> None:
     both = compare_cells(older(), {"11.1": newer(EFFECTS), "again": newer({}, offset_s=300.0)}, name="10.3")
     unknown = [SimpleNamespace(name=name, version="", digest="", testbed=False, latency_s=0.0) for name in "abc"]

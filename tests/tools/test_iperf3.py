@@ -143,7 +143,7 @@ ASKED = report()["start"]["test_start"]
 @pytest.mark.parametrize(
     ("sums", "test_start", "valid", "message"),
     [
-        ({"seconds": 5.0, "bytes": 5_000_000_000}, ASKED, False, "expected 10 s, found 5 s"),
+        ({"end": 5.0, "seconds": 5.0, "bytes": 5_000_000_000}, ASKED, False, "expected 10 s, found 5 s"),
         ({"bytes": 0, "bits_per_second": 0}, ASKED, False, "nothing was transferred"),
         ({"bits_per_second": 9e9}, ASKED, False, "are not 9e+09 bit/s"),
         # a stream was lost, or nothing says how many there were
@@ -162,6 +162,17 @@ def test_sums_that_are_no_result(
         assert run.valid is valid
         assert message in messages(run)
         assert run.throughput_bytes_per_s != 0
+
+
+def test_a_receiver_on_a_slow_link_needs_longer() -> None:
+    """Its stream's `seconds` are the sender's then, as iperf3 3.12 has them; its rate is of its own time."""
+    data = report()
+    slow = {"end": 12.5, "bits_per_second": 6.4e9}
+    data["end"]["sum_received"] |= slow | {"seconds": 12.5}
+    data["end"]["streams"][0]["receiver"] |= slow
+    _, received = runs(json.dumps(data))
+    assert (received.valid, received.elapsed_s) == (True, 12.5)
+    assert [row.elapsed_s for row in workers(json.dumps(data)) if row.valid] == [10.0, 12.5]
 
 
 @pytest.mark.parametrize("value", ["nan", "-nan", "inf", "NaN", "-Infinity", "-1", "1e999", '"8e9"', "true"])
