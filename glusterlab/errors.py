@@ -23,7 +23,7 @@ The tree::
 Errors cross process borders, so each of them pickles.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -97,6 +97,15 @@ def in_words(failed: Mapping[str, HostError]) -> str:
     for name, error in sorted(failed.items()):
         by_message.setdefault(error.message, []).append(name)
     return "; ".join(f"{_names(names)}: {message}" for message, names in by_message.items())
+
+
+def some(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
+    """The first of many, and how many more there are.
+
+    >>> some(["a", "b", "c"], 2), some(["a"])
+    ('a, b and 1 more', 'a')
+    """
+    return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _names(names: list[str]) -> str:

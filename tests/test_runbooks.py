@@ -47,7 +47,9 @@ def test_supermicro_plan_is_the_guide_s_matrix(
     assert not plan.not_runnable
     assert not plan.excluded
     assert (len(cluster.servers), len(cluster.clients), cluster.hardware.disks_per_server) == (6, 12, disks)
-    found = {(cell.layout.type, cell.layout.geometry, cluster.backing(cell.layout.backing).kind) for cell in plan.cells}
+    found = {
+        (cell.layout.type, cell.layout.geometry, cluster.backings[cell.layout.backing].kind) for cell in plan.cells
+    }
     assert found == layouts
     for backing in cluster.backings.values():
         assert backing.server_model == model
@@ -55,7 +57,7 @@ def test_supermicro_plan_is_the_guide_s_matrix(
         assert len(backing.bricks) * backing.disks_per_brick == disks
     assert cluster.server_models[model].disks == cluster.hardware.disks_per_server
     for cell in plan.cells:
-        assert cell.layout.bricks == len(cluster.servers) * len(cluster.backing(cell.layout.backing).bricks)
+        assert cell.layout.bricks == len(cluster.servers) * len(cluster.backings[cell.layout.backing].bricks)
     assert {cell.workers for cell in plan.cells} == {1, 6, 12, 24, 48, 96}
     sizes = {(cell.tool, cell.file_size_bytes) for cell in plan.cells}
     assert sizes == {

@@ -8,6 +8,7 @@ from typing import Literal
 
 import pandas as pd
 
+from glusterlab.errors import some
 from glusterlab.spec.cell import Cell
 from glusterlab.spec.cluster import Cluster
 from glusterlab.units import MEGABYTE, format_size, short_number
@@ -55,11 +56,10 @@ def slow_places(results: Sequence[Rates], cluster: Cluster) -> list[str]:
     for each in ordered(results, cluster):
         slow = sorted((rate, place) for place, rate in each.rates.items() if rate < SLOW * each.median)
         if slow:
-            named = ", ".join(f"{place} {short_number(rate / MEGABYTE)} MB/s" for rate, place in slow[:4])
-            more = f" and {len(slow) - 4} more" if len(slow) > 4 else ""
+            named = some([f"{place} {short_number(rate / MEGABYTE)} MB/s" for rate, place in slow], 4)
             what = "" if each.what == "link" else f" {each.operation}"
             bound = f"below {100 * SLOW:.0f} % of the median {short_number(each.median / MEGABYTE)} MB/s"
-            lines.append(f"{label(each, cluster)}{what}, {each.model}: {bound}: {named}{more}")
+            lines.append(f"{label(each, cluster)}{what}, {each.model}: {bound}: {named}")
     return lines
 
 
@@ -105,7 +105,7 @@ def place_rates(results: Sequence[Rates], cluster: Cluster | None, name: str, pu
         return pd.DataFrame(columns=PLACE_COLUMNS)
     for each in ordered(results, cluster):
         expected = stated(each, cluster)
-        backing = None if each.what == "link" else cluster.backing(each.of)
+        backing = None if each.what == "link" else cluster.backings[each.of]
         disks = 0 if backing is None else backing.disks_per_brick
         what = "link" if backing is None else "array" if disks > 1 else "disk"
         at_once = len(backing.bricks) if backing is not None and each.what == "server" else 1
@@ -185,7 +185,7 @@ def request_rates(
     rows = []
     for cell, sample, place, bytes_per_s in results:
         assert cluster is not None
-        disks, random = cluster.backing(cell.layout.backing).disks_per_brick, cell.operation.startswith("random")
+        disks, random = cluster.backings[cell.layout.backing].disks_per_brick, cell.operation.startswith("random")
         size = cell.record_size_bytes or 1
         what, depth = "array" if disks > 1 else "disk", int(cell.options[0].partition("=")[2])
         rate = bytes_per_s / size if random else bytes_per_s

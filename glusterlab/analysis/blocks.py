@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from glusterlab.analysis.capacity import disks_per_brick, layout_of, pool_capacity, unknown_capacity
+from glusterlab.analysis.capacity import disks_per_brick, pool_capacity, unknown_capacity
 from glusterlab.analysis.efficiency import GROUP, best_of_curves, with_full_size
 from glusterlab.analysis.select import split_values, summarise
-from glusterlab.spec.cell import Layout, LayoutType
+from glusterlab.spec.cell import Layout, LayoutType, layout_of
 from glusterlab.spec.cluster import Cluster, Hardware
 from glusterlab.spec.prices import PriceList
 

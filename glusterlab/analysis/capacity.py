@@ -4,14 +4,13 @@ Capacity follows from the layout alone (the guide, Gluster volumes and bricks, a
 figure 3). What file systems, thin pools and reserves take is left out, as the guide does.
 """
 
-from functools import lru_cache
-from typing import Any, NamedTuple, cast, get_args
+from typing import NamedTuple, get_args
 
 import pandas as pd
 
 from glusterlab.analysis.select import layout_label
 from glusterlab.errors import DataError
-from glusterlab.spec.cell import Layout, LayoutType, parse_geometry
+from glusterlab.spec.cell import layout_of
 from glusterlab.spec.cluster import RAID6_DISKS, BackingKind
 
 PETABYTE = 10**15
@@ -43,13 +42,6 @@ class Capacity(NamedTuple):
     usable: float
     parity: float  # of RAID 6, and redundancy bricks
     replica: float  # second and further copies, of a volume or of RAID 10
-
-
-@lru_cache(maxsize=1024)
-def layout_of(type_: str, geometry: str) -> Layout:
-    """The layout of a geometry, on any backing; raises `ValueError` when it is none."""
-    numbers = parse_geometry(cast("LayoutType", type_), geometry)
-    return Layout(name="volume", type=cast("LayoutType", type_), backing="any", **cast("Any", numbers))
 
 
 def unknown_capacity(type_: str, kind: str, disks_per_brick: int) -> str:

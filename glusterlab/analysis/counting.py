@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glusterlab.analysis.capacity import layout_of
 from glusterlab.analysis.saturation.timeline import timelines
 from glusterlab.analysis.select import DIRECTIONS, POINT, by_operation, valid_samples, with_series
+from glusterlab.spec.cell import layout_of
 from glusterlab.stats import Estimate, contrast_interval
 from glusterlab.tables.parts import measured_parts
 from glusterlab.tools.records import WHOLE

@@ -16,12 +16,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from glusterlab.analysis.capacity import layout_of
 from glusterlab.analysis.efficiency import GROUP
 from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.select import DIRECTIONS, VIEWS
 from glusterlab.spec.campaign import Campaign, expand
-from glusterlab.spec.cell import Cell
+from glusterlab.spec.cell import Cell, layout_of
 from glusterlab.spec.cluster import Cluster
 
 Part = Literal["client links", "server links", "disks"]

@@ -44,7 +44,7 @@ over the faster one's, with its 95 % interval; ``agree`` where that holds 1."""
 
 def machine_cpu(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """How busy a testbed's machine was by cell, the busiest first: shares of all its CPUs, which are lower bounds."""
-    rows = with_series(valid_samples(samples).reset_index(drop=True))
+    rows = with_series(valid_samples(samples))
     found = telemetry_by_cell(telemetry, rows, testbed=True)
     busy = found[found["role"] == "machine"].drop(columns="role")
     busy = busy.assign(
@@ -63,7 +63,7 @@ def cell_label(row: Mapping[Any, Any]) -> str:
 
 def scale_pairs(samples: pd.DataFrame, busy: pd.DataFrame) -> pd.DataFrame:
     """Cells that differ in their scale model alone, held against each other at full size: columns `PAIRED`."""
-    known = with_series(valid_samples(samples).reset_index(drop=True))
+    known = with_series(valid_samples(samples))
     shares = dict(zip(busy["cell_id"].astype(str), busy["mean"].astype(float), strict=True))
     records: list[dict[Any, Any]] = []
     for quantity in _QUANTITIES:

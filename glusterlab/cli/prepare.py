@@ -13,10 +13,9 @@ import typer
 
 from glusterlab.cli.console import count_of, format_bytes, picked, show, talk
 from glusterlab.cli.options import JSON, argument, commands, complete_yaml, flag
-from glusterlab.errors import HostError, UsageError, in_words
+from glusterlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from glusterlab.hosts.pool import Pool
     from glusterlab.hosts.prepare import Device
     from glusterlab.spec import Cluster
 
@@ -52,7 +51,7 @@ def prepare(
     try:
         # the clients are needed only where something is done: no campaign may have any of the hosts then
         pool.hosts = {server.name: every[server.name] for server in pool_file.servers}
-        _connect(pool)
+        pool.connect_or_raise()
         talk(f"looking at {count_of(len(work.named(pool_file)), 'device')}")
         devices = work.look(pool, pool_file)
         refused = any(device.action == "refused" for device in devices)
@@ -64,7 +63,7 @@ def prepare(
         if dry_run:
             return
         pool.hosts = every
-        _connect(pool)
+        pool.connect_or_raise()
         _confirm(pool_file, devices, yes=yes)
         done = work.prepare(pool, pool_file, devices, write_fstab=fstab, note=talk)
         lines = [f"\n{count_of(len(done.made), 'file system')} made or mounted; for /etc/fstab:"]
@@ -75,11 +74,6 @@ def prepare(
         )
     finally:
         pool.close()
-
-
-def _connect(pool: Pool) -> None:
-    if failed := pool.connect():
-        raise HostError(in_words(failed), hosts=sorted(failed))
 
 
 def _confirm(cluster: Cluster, devices: list[Device], *, yes: bool) -> None:

@@ -20,7 +20,7 @@ import typer
 
 from glusterlab.cli.console import IMPORTED, bar, bounds, complain, count_of, percent, person, picked, show, talk
 from glusterlab.cli.options import JSON, RAW, VERIFY, argument, commands, complete_yaml, flag, option, path_option
-from glusterlab.errors import RawStoreError, StoppedError, UsageError
+from glusterlab.errors import RawStoreError, StoppedError, UsageError, some
 from glusterlab.store.manifest import SIGNATURE
 from glusterlab.units import parse_duration
 
@@ -146,8 +146,7 @@ def _show_reasons(status: CampaignStatus) -> None:
     if status.reasons:
         typer.echo("\nwhy samples are not valid:")
     for count in status.reasons:
-        more = f" and {len(count.hosts) - _SHOWN_HOSTS} more" if len(count.hosts) > _SHOWN_HOSTS else ""
-        hosts = f", on {', '.join(count.hosts[:_SHOWN_HOSTS])}{more}" if count.hosts else ""
+        hosts = f", on {some(count.hosts, _SHOWN_HOSTS)}" if count.hosts else ""
         since = f"{count.open} without a valid sample since" if count.open else "all made good since"
         many = f"{count_of(count.samples, 'sample')} of {count_of(count.cells, 'cell')}"
         typer.echo(f"  {count.code}: {many}{hosts}; {since}\n      {count.sentence}")

@@ -1,7 +1,6 @@
 """Files of figures: pictures and numbers whose bytes repeat, captions, and what a notebook shows of them."""
 
 import io
-import json
 import sys
 import warnings
 from collections.abc import Iterable
@@ -18,7 +17,7 @@ from glusterlab.errors import UsageError
 from glusterlab.figures.names import NARROW
 from glusterlab.figures.tables import to_csv
 from glusterlab.plots.style import PNG_DPI, house_style
-from glusterlab.store.files import file_digest, write_atomically
+from glusterlab.store.files import dump_json, file_digest, write_atomically
 
 FORMATS = ("svg", "png", "csv")
 CSV_DIGEST = "csv_sha256"
@@ -141,5 +140,4 @@ def write_caption(folder: Path, name: str, numbers: Path | None = None, **text: 
     if numbers is not None:
         text[CSV_DIGEST] = file_digest(numbers)
     folder.mkdir(parents=True, exist_ok=True)
-    data = json.dumps(text, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-    write_atomically(folder / f"{name}.json", data, durable=False)
+    write_atomically(folder / f"{name}.json", dump_json(text), durable=False)

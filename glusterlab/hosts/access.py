@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from glusterlab.errors import HostError, VolumeError
+from glusterlab.errors import HostError, VolumeError, some
 from glusterlab.hosts import gluster, script
 from glusterlab.hosts.gluster import Note, Volume
 from glusterlab.hosts.pool import Pool
@@ -95,7 +95,7 @@ def lacking(cluster: Cluster, facts: Mapping[str, Mapping[str, Any]]) -> dict[st
         hosts = cluster.servers if role == "server" else cluster.clients
         without = [each.name for each in hosts if not _can(facts, each, role, *names)]
         if without:
-            found[access] = f"access {access!r}: {_some(without)} {'has' if len(without) == 1 else 'have'} {lacks}"
+            found[access] = f"access {access!r}: {some(without)} {'has' if len(without) == 1 else 'have'} {lacks}"
         elif role == "server":
             found[access] = f"access {access!r}: expected one of {' and '.join(names)} on all servers"
     return found
@@ -109,10 +109,6 @@ def server_of(access: str, cluster: Cluster, facts: Mapping[str, Mapping[str, An
     """The program by which all servers can serve."""
     names = _KINDS[access].servers
     return next((name for name in names if all(_can(facts, each, "server", name) for each in cluster.servers)), None)
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def volume_of(cell: Cell, cluster: Cluster) -> Volume:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from glusterlab.errors import CommandError, HostError, StoppedError
+from glusterlab.errors import CommandError, HostError, StoppedError, in_words
 from glusterlab.hosts.transport import FabricTransport, Outcome, Stop, Transport
 from glusterlab.shell import join
 
@@ -107,6 +107,11 @@ class Pool:
         answers = self._each({name: partial(self._transport.open, host) for name, host in self.hosts.items()}, 120.0)
         self._refuse_when_stopped()
         return {name: answer for name, answer in answers.items() if isinstance(answer, HostError)}
+
+    def connect_or_raise(self) -> None:
+        """`connect`; `HostError` names the hosts that could not be reached."""
+        if failed := self.connect():
+            raise HostError(in_words(failed), hosts=sorted(failed))
 
     @property
     def unread(self) -> list[str]:

@@ -18,6 +18,7 @@ from glusterlab.spec.fields import NAME_FORM, Name
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.files import dump_json
 from glusterlab.store.imported import IMPORT_FILE, ImportRecord
+from glusterlab.store.journal import Journal
 from glusterlab.store.sample import SampleWriter
 
 
@@ -68,7 +69,7 @@ def write_campaign(plan: ImportPlan, path: Path, progress: Callable[[int, int], 
                 _write_sample(writer, planned, plan, copies)
             progress(order, len(plan.samples))
         many = f"{len(plan.samples)} samples in {plan.cells} cells"
-        store.journal.say(f"imported {many} from the folder {plan.folder.resolve().name}")
+        Journal(store.path).say(f"imported {many} from the folder {plan.folder.resolve().name}")
 
 
 def _write_sample(writer: SampleWriter, planned: PlannedImport, plan: ImportPlan, copies: dict[str, Path]) -> None:

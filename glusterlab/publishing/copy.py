@@ -219,11 +219,10 @@ def _require_same(raw: Path, copy: Path, names: Names, count: Count) -> int:
 
 
 def _judged(raw: Path, sample: Sample) -> Judgement:
-    folder = raw / "cells" / sample.cell_id / f"sample-{sample.sample:02d}"
     cell = RawStore(raw).cell(sample.cell_id)
     if sample.origin == "imported":
-        return judge_imported(folder, cell)
-    return judge_again(folder, cell, sample.servers, sample.clients)
+        return judge_imported(sample.path, cell)
+    return judge_again(sample.path, cell, sample.servers, sample.clients)
 
 
 def _comparable(judgement: Judgement, names: Names | None) -> Any:

@@ -178,5 +178,5 @@ def _link_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel) -> list
 def expected_s(cell: Cell, cluster: Cluster) -> float:
     """Seconds of the measured part, at the rates that the cluster file states."""
     tool = host_tools()[cell.tool]
-    full = 0.0 if tool.of_links else cluster.hardware.brick_rate(cluster.backing(cell.layout.backing), "write")
+    full = 0.0 if tool.of_links else cluster.hardware.brick_rate(cluster.backings[cell.layout.backing], "write")
     return tool.work_s(cell, len(cluster.hosts), full / cell.model.scale)

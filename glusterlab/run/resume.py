@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from glusterlab.errors import SpecError, UsageError
+from glusterlab.errors import SpecError, UsageError, some
 from glusterlab.hosts.access import server_of
 from glusterlab.rawfile import read_raw
 from glusterlab.run.plan import build_plan
@@ -88,7 +88,7 @@ def take_up(store: RawStore, campaign: Campaign, cluster: Cluster, edits: list[s
     kept = old.model_copy(update={"scale_models": cluster.scale_models})
     _store_again(store, "cluster.yaml", dump_yaml(kept) if models else store.cluster_yaml)
     said = [(models, "the cluster's scale models were changed"), (edits, "the campaign was changed")]
-    sentences = [f"{what}: {_first(changes)}" for changes, what in said if changes]
+    sentences = [f"{what}: {some(changes, _SHOWN, '; ')}" for changes, what in said if changes]
     away = f"what was measured is set aside in {store.path / aside.ASIDE}, does not count, and comes back when the"
     for cells, where, what in (
         (set_aside, "no longer in the campaign", f"{away} campaign has it again"),
@@ -100,10 +100,6 @@ def take_up(store: RawStore, campaign: Campaign, cluster: Cluster, edits: list[s
     return sentences
 
 
-def _first(changes: list[str]) -> str:
-    return "; ".join(changes[:_SHOWN]) + (f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else "")
-
-
 def _plain(model: Campaign | Cluster) -> dict[str, Any]:
     return model.model_dump(mode="json")
 
@@ -111,8 +107,8 @@ def _plain(model: Campaign | Cluster) -> dict[str, Any]:
 def _refuse(changes: list[str], what: str, store: RawStore) -> None:
     if changes:
         raise SpecError(
-            f"the {what} was changed since {store.path} was begun: {_first(changes)}. Cells may change, and repeats be"
-            " added; undo the rest, or give the campaign another name",
+            f"the {what} was changed since {store.path} was begun: {some(changes, _SHOWN, '; ')}. Cells may change, "
+            "and repeats be added; undo the rest, or give the campaign another name",
             file=store.path / f"{what}.yaml",
         )
 
@@ -163,7 +159,7 @@ def machine_of(
     advice = "give the campaign another name"
     if not others:
         advice += ", or, where a testbed has moved to another machine, go on with --moved"
-    found = _first(others or [sentence for _, sentence in changes])
+    found = some(others or [sentence for _, sentence in changes], _SHOWN, "; ")
     raise SpecError(f"the hosts are not as they were when the campaign was begun: {found}; {advice}")
 
 

@@ -20,7 +20,6 @@ from glusterlab.errors import (
     RefusedError,
     StoppedError,
     UsageError,
-    in_words,
 )
 from glusterlab.hosts import access, facts, gluster, lock
 from glusterlab.hosts import files as workdir
@@ -206,8 +205,7 @@ class _Run:
 
     def _take_cluster(self) -> None:
         self.site.progress.phase("connecting to all hosts")
-        if failed := self.site.pool.connect():
-            raise HostError(in_words(failed), hosts=sorted(failed))
+        self.site.pool.connect_or_raise()
         self.site.progress.phase("clearing what an earlier run left")
         name = self.site.campaign.name
         self.claim = lock.claim(self.site.pool, self.site.cluster, name, take_over=self.take_over)

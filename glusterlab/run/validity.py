@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glusterlab.errors import ParseError
+from glusterlab.errors import ParseError, some
 from glusterlab.hosts.access import access_changes, access_reasons
 from glusterlab.hosts.health import Moment, health_reasons
 from glusterlab.rawfile import MAX_JSON_BYTES, open_raw
@@ -256,8 +256,7 @@ def _lost_connections(before: Health, after: Health, restarted: Sequence[BrickHe
             if any(each.port == port and each.host in (None, host) for each in lost)
         )
         if bricks:
-            more = f" and {len(bricks) - 3} more" if len(bricks) > 3 else ""
-            message = f"the connection to {', '.join(bricks[:3])}{more} was lost during the workload"
+            message = f"the connection to {some(bricks)} was lost during the workload"
             yield Reason(code="link-lost", message=message, host=client)
 
 

@@ -150,7 +150,7 @@ def _by_place(cell: Cell, result: Measurement, cluster: Cluster) -> dict[tuple[W
             found["link", kind, "send"][f"{sender} to {receiver}"] = rate
             continue
         host, root = place_of(worker)
-        backing = cluster.backing(cell.layout.backing)
+        backing = cluster.backings[cell.layout.backing]
         alone = cell.workers == len(cluster.servers)
         if alone:
             found["brick", cell.layout.backing, cell.operation][f"{host}:{root}"] = rate

@@ -34,7 +34,6 @@ from glusterlab.analysis.compare.words import average_sentences, least_lines, ru
 from glusterlab.analysis.saturation import verdict
 from glusterlab.analysis.saturation.drilldown import drill_down
 from glusterlab.analysis.saturation.summary import binding_by_cell
-from glusterlab.analysis.saturation.thresholds import USUAL
 from glusterlab.analysis.select import VIEWS, split_values, summarise, valid_samples, with_series
 from glusterlab.figures.chapters import Chapter, Figure, NotMeasured, chapters, collect, label_in_words
 from glusterlab.plots.compare import MARKS
@@ -338,7 +337,7 @@ class Report:
         for cell in self.cells["id"]:
             rows = every[every["cell_id"] == cell]
             telemetry = section.telemetry_of(rows)
-            verdicts = verdict.judge(telemetry, rows, capacity, USUAL).verdicts
+            verdicts = verdict.judge(telemetry, rows, capacity).verdicts
             binding = binding_by_cell(verdicts, rows)[BINDS].to_dict("records")
             facts = self.samples[self.samples["cell_id"] == cell].set_index("sample")
             yield (

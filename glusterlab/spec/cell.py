@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field
 
@@ -128,6 +128,13 @@ def parse_geometry(layout_type: LayoutType, text: str) -> dict[str, int]:
     if data and data <= redundancy:
         raise ValueError(f"expected more data than redundancy bricks, as GlusterFS asks for, found {text!r}")
     return {"subvolumes": subvolumes, "replica": replica or 1, "data": data or 1, "redundancy": redundancy}
+
+
+@lru_cache(maxsize=1024)
+def layout_of(type_: str, geometry: str) -> Layout:
+    """The layout of a geometry, on any backing; raises `ValueError` when it is none."""
+    numbers = parse_geometry(cast("LayoutType", type_), geometry)
+    return Layout(name="volume", type=cast("LayoutType", type_), backing="any", **cast("Any", numbers))
 
 
 EventKind = Literal["rebalance", "reset-brick"]
@@ -301,7 +308,7 @@ def layout_problem(layout: Layout, cluster: Cluster) -> str | None:
     for tier in layout.tiers:
         if tier.backing not in cluster.backings:
             return f"{cluster.name} has no backing {tier.backing!r}, it has {', '.join(cluster.backings)}"
-        roots = len(cluster.backing(tier.backing).bricks)
+        roots = len(cluster.backings[tier.backing].bricks)
         several = layout.bricks_per_server
         if tier.subvolume_size > servers * several:
             needed = math.ceil(tier.subvolume_size / several)

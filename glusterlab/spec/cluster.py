@@ -411,10 +411,6 @@ class Cluster(SpecModel):
         """What a host is for."""
         return "server" if self.host(name) in self.servers else "client"
 
-    def backing(self, name: str) -> Backing:
-        """The backing of that name."""
-        return self.backings[name]
-
     def scale_model(self, name: str) -> ScaleModel:
         """The scale model of that name."""
         return ScaleModel(name=name, **self.scale_models[name].model_dump(exclude={"mount_options"}))

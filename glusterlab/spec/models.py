@@ -4,11 +4,11 @@ import math
 from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from glusterlab.spec.cell import Layout, parse_geometry
+from glusterlab.spec.cell import layout_of
 from glusterlab.spec.fields import Axis, Count, Size, SpecModel, Text
 from glusterlab.spec.yaml import validate
 
@@ -78,10 +78,9 @@ class Limit(SpecModel):
 def _stored_per_disk(cell: Mapping[str, Any]) -> float:
     """Bytes that a cell has on each of its disks, copies and redundancy included."""
     try:
-        numbers = parse_geometry(cell["type"], str(cell["geometry"]))
+        layout = layout_of(str(cell["type"]), str(cell["geometry"]))
     except ValueError:
         return math.inf
-    layout = Layout(name="volume", type=cell["type"], backing="any", **cast("Any", numbers))
     files = int(cell["workers"]) * int(cell["files_per_worker"])
     return files * int(cell["file_size_bytes"]) * layout.stored_per_byte / max(1, int(cell["disks"]))
 

@@ -29,7 +29,6 @@ from glusterlab.store.files import (
     write_error,
     writing,
 )
-from glusterlab.store.journal import Journal
 from glusterlab.store.manifest import LOCK, MANIFEST, UNLISTED, Manifest, list_files
 from glusterlab.store.sample import Sample, SampleWriter, Window, read_cell
 
@@ -304,10 +303,6 @@ class RawStore:
     @property
     def listed(self) -> dict[str, str]:
         return Manifest.read(self.path).digests
-
-    @property
-    def journal(self) -> Journal:
-        return Journal(self.path)
 
     @contextmanager
     def lock(self) -> Iterator[None]:

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from glusterlab.errors import RawStoreError, ReproduceError, UsageError
+from glusterlab.errors import RawStoreError, ReproduceError, UsageError, some
 from glusterlab.rawfile import read_raw
 from glusterlab.store.aside import moved_files
 from glusterlab.store.evidence import ARCHIVE, archive_of
@@ -243,9 +243,8 @@ def check_raw(raw: Path) -> None:
 def damage_sentence(raw: Path, wrong: Mapping[str, str]) -> str:
     """What of a campaign is not as its manifest has it, and what to do."""
     words = [f"{name} {what}" for name, what in sorted(by_sample(wrong).items())]
-    more = f" and {len(words) - 3} more" if len(words) > 3 else ""
     return (
-        f"{raw}: not as {MANIFEST} has it: {', '.join(words[:3])}{more}. Raw files are never edited: restore them "
+        f"{raw}: not as {MANIFEST} has it: {some(words)}. Raw files are never edited: restore them "
         f"from a copy, and take away what was added; `glusterlab verify {raw}` lists every finding"
     )
 

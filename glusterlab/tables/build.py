@@ -55,8 +55,6 @@ PARALLEL_BYTES = 8 << 20  # so much of fewer samples is worth the start of sever
 
 BIG_BYTES = 2 << 20  # a telemetry file of more bytes than this is a job, or several, of its own
 
-CHUNK_BYTES = 24 << 20
-
 _DEVICES = ("brick_devices", "hot_devices")  # kept for a sample's part, in no table
 
 MARKER = ".glusterlab-tables"  # says that a folder is ours: nothing is removed in any other
@@ -375,7 +373,7 @@ def work(job: _Job) -> tuple[Part, Sequence[_Job]]:
     if job.chunk is None:
         more: list[TelemetryJob] = []
         try:
-            more += [replace(job, chunk=chunk, number=n) for n, chunk in enumerate(chunks(path, CHUNK_BYTES))]
+            more += [replace(job, chunk=chunk, number=n) for n, chunk in enumerate(chunks(path))]
         except ParseError:
             if job.owner.sample.status == "valid":
                 raise

@@ -17,7 +17,7 @@ Kind = Literal["sar", "hosts", "csv", "json"]
 """The report of sar, several of them with hosts in front of the lines, or what ``sadf -d`` and ``sadf -j`` write."""
 
 WINDOW_BYTES = 24 << 20  # so much text is in memory at once
-CHUNK_BYTES = 64 << 20  # a file is divided into parts of about this size
+CHUNK_BYTES = 24 << 20  # a file is divided into parts of about this size
 DAY_S = 86_400.0
 
 

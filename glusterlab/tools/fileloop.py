@@ -202,7 +202,6 @@ class FileLoop(VolumeTool):
             raise ParseError("expected the output of a worker, loop-w01.txt, found none", file=folder)
         base = WorkloadRecord(
             tool=self.name,
-            tool_version=None,
             source=Source(str(paths[0]), 1),
             operation=operation,
             label=self.name,
@@ -311,5 +310,4 @@ FILE_LOOP = FileLoop(
         Program("shuf", "coreutils", ("--version",), "9.1", frozenset({"client"}), required=False),
     ),
     takes_runtime=True,
-    measured_part="busiest",
 )

@@ -22,7 +22,6 @@ from datetime import date, timedelta
 from multiprocessing import get_context
 from pathlib import Path
 
-from glusterlab.tables.build import CHUNK_BYTES
 from glusterlab.telemetry.arrow import arrow_batches, write_parquet
 from glusterlab.telemetry.blocks import Chunk
 from glusterlab.telemetry.collect import SADC_PLACES
@@ -85,7 +84,7 @@ def _part(task: tuple[Chunk, Path]) -> int:
 def this_reader(path: Path, folder: Path) -> int:
     """All of a file to Parquet with two processes; start of the processes included."""
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        tasks = [(chunk, folder / f"{number}.parquet") for number, chunk in enumerate(chunks(path, CHUNK_BYTES))]
+        tasks = [(chunk, folder / f"{number}.parquet") for number, chunk in enumerate(chunks(path))]
         return sum(pool.map(_part, tasks))
 
 

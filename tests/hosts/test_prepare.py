@@ -186,15 +186,15 @@ def test_blank_devices_are_made_and_mounted_once(tmp_path: Path, loop: Loop) -> 
     cluster = cluster_of(tmp_path, [loop("a", 4 * SIZE), loop("b", 4 * SIZE)], stripe_unit="128 KiB", stripe_width=10)
     actions, done = do(cluster)
     assert actions == ["make", "make"]
-    for brick in cluster.backing("jbod").bricks:
+    for brick in cluster.backings["jbod"].bricks:
         assert run("findmnt", "-no", "FSTYPE", brick) == "xfs"
         assert "noatime" in run("findmnt", "-no", "OPTIONS", brick)
         assert "isize=512" in run("xfs_info", brick)
         assert "naming   =version 2              bsize=8192" in run("xfs_info", brick)
         assert "sunit=32     swidth=320" in run("xfs_info", brick)
         (Path(brick) / "kept").touch()
-    uuid = run("blkid", "-p", "-o", "value", "-s", "UUID", cluster.backing("jbod").devices_of("s1")[0])
-    first = cluster.backing("jbod").bricks[0]
+    uuid = run("blkid", "-p", "-o", "value", "-s", "UUID", cluster.backings["jbod"].devices_of("s1")[0])
+    first = cluster.backings["jbod"].bricks[0]
     assert done.fstab["s1"][0] == f"UUID={uuid} {first} xfs rw,inode64,noatime,nofail 0 0"
     actions, again = do(cluster)
     assert actions == ["ready", "ready"]
@@ -403,7 +403,7 @@ def test_the_operator_is_asked_for_the_clusters_name(tmp_path: Path, loop: Loop,
     done = command(cluster, typed="pool\n")
     assert done.exit_code == 0, done.output
     assert "s1: UUID=" in done.stdout
-    assert run("findmnt", "-no", "FSTYPE", cluster.backing("jbod").bricks[0]) == "xfs"
+    assert run("findmnt", "-no", "FSTYPE", cluster.backings["jbod"].bricks[0]) == "xfs"
     again = command(cluster)
     assert (again.exit_code, "all bricks were ready already" in again.stderr) == (0, True)
 

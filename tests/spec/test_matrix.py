@@ -349,7 +349,7 @@ def test_bricks_are_placed_or_refused(
 ) -> None:
     if data <= redundancy:
         return
-    jbod = SMALL.backing("jbod").model_copy(update={"bricks": tuple(f"/b/{n}" for n in range(roots))})
+    jbod = SMALL.backings["jbod"].model_copy(update={"bricks": tuple(f"/b/{n}" for n in range(roots))})
     cluster = SMALL.model_copy(update={"servers": hosts(servers), "backings": {"jbod": jbod}})
     wanted = layout(geometry=f"{subvolumes}x({data}+{redundancy})").model_copy(update={"bricks_per_server": several})
     if wanted.subvolume_size > servers * several or wanted.bricks > servers * roots:

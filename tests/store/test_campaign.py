@@ -38,7 +38,7 @@ def test_two_runs_do_not_share_a_campaign_and_creating_it_keeps_its_lock_and_log
     path = tmp_path / "small"
     path.mkdir()
     with RawStore(path).lock():
-        RawStore(path).journal.say("before")
+        (path / "log.txt").write_text("before\n")
         store = make_store(path)
         with pytest.raises(RawStoreError, match=f"in use by process {os.getpid()} on "), store.lock():
             pass

@@ -89,7 +89,7 @@ def test_cluster_file_is_one_that_the_suite_reads(tmp_path: Path) -> None:
     assert cluster.is_testbed
     assert (len(cluster.servers), len(cluster.clients)) == (6, 12)
     assert (len(cluster.servers[0].devices), cluster.hardware.disks_per_server) == (13, 12)
-    assert cluster.backing("raid6").disks_per_brick == ARRAY_DISKS
+    assert cluster.backings["raid6"].disks_per_brick == ARRAY_DISKS
     assert cluster.scale_model("small-file").operations
 
 
@@ -103,7 +103,7 @@ def test_a_testbed_stands_for_the_hardware_of_a_cluster_file(tmp_path: Path) -> 
     cluster = Cluster.model_validate(state.cluster_specification(made))
     assert (cluster.hardware.disk_write, cluster.hardware.array_read) == (140e6, 700e6)
     assert (cluster.hardware.server_link, cluster.hardware.client_link) == (1.25e9, 1.25e8)
-    assert {name: len(cluster.backing(name).bricks) for name in ("jbod", "jbod-dense", "raid6")} == {
+    assert {name: len(cluster.backings[name].bricks) for name in ("jbod", "jbod-dense", "raid6")} == {
         "jbod": 6,
         "jbod-dense": 12,
         "raid6": 1,
@@ -114,7 +114,7 @@ def test_a_testbed_stands_for_the_hardware_of_a_cluster_file(tmp_path: Path) -> 
     stripes = {"disks_per_server": 3, "array_kind": "raid0"}
     striped = _state(tmp_path, disks=0, arrays=1, hardware=stated | arrays | stripes)
     assert striped.options.devices["array"].write_operations_per_s == 3 * 140
-    backing = Cluster.model_validate(state.cluster_specification(striped)).backing("raid0")
+    backing = Cluster.model_validate(state.cluster_specification(striped)).backings["raid0"]
     assert (backing.kind, backing.disks_per_brick, backing.server_model) == ("raid0", 3, "standard")
     with pytest.raises(UsageError, match="states no array_read and array_write"):
         TestbedOptions(hardware=stated)
@@ -149,10 +149,10 @@ def test_the_local_file_system_of_a_server_is_a_cluster_of_its_own(tmp_path: Pat
 def test_nvme_drives_are_beside_the_disks_and_never_behind_heads(tmp_path: Path) -> None:
     made = _state(tmp_path, arrays=1, disks=0, nvme=1, heads=("small-file",), slow_disks=(("server01", "n01", 2.0),))
     cluster = Cluster.model_validate(state.cluster_specification(made))
-    assert (cluster.backing("nvme").kind, cluster.backing("nvme").bricks) == ("nvme", ("/bricks/nvme/n01",))
+    assert (cluster.backings["nvme"].kind, cluster.backings["nvme"].bricks) == ("nvme", ("/bricks/nvme/n01",))
     assert (cluster.hardware.nvme_read, cluster.hardware.nvme_write) == (2800e6, 1900e6)
     assert cluster.server_models["standard"].nvme == "1 x Intel SSD DC P3700 800 GB"
-    rates = [cluster.hardware.brick_rate(cluster.backing(name), "write") for name in ("raid6", "nvme")]
+    rates = [cluster.hardware.brick_rate(cluster.backings[name], "write") for name in ("raid6", "nvme")]
     assert rates == [1224e6, 1900e6]
     assert [disk.spins for disk in made.disks_of("server01")] == [True, False]
     with pytest.raises(UsageError, match="--nvme 5: expected 0 to 4"):

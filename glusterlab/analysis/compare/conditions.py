@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from glusterlab.errors import some
 from glusterlab.tools import runnable
 from glusterlab.tools.base import Program
 
@@ -91,8 +92,7 @@ def values_text(values: Iterable[str]) -> str:
     counts = sorted(Counter(values).items(), key=lambda each: (-each[1], each[0]))
     if len(counts) < 2:
         return counts[0][0] if counts else NOT_RECORDED
-    shown = [f"{value} ({count})" for value, count in counts[:_MOST_VALUES]]
-    return ", ".join(shown) + (f" and {len(counts) - _MOST_VALUES} more" if len(counts) > _MOST_VALUES else "")
+    return some([f"{value} ({count})" for value, count in counts], _MOST_VALUES)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

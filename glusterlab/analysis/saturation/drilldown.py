@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from glusterlab.analysis.saturation.resources import Capacity, busy_cpus, levels, tracks
 from glusterlab.analysis.saturation.summary import short_verdict
-from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
+from glusterlab.analysis.saturation.thresholds import USUAL
 from glusterlab.analysis.saturation.timeline import Timeline, evened, timelines
 from glusterlab.analysis.select import operation_rank, valid_samples, with_series
 from glusterlab.errors import UsageError
@@ -98,11 +98,7 @@ def inspect_sample(samples: pd.DataFrame, rows: pd.DataFrame, text: str) -> tupl
 
 
 def drill_down(
-    telemetry: pd.DataFrame,
-    samples: pd.DataFrame,
-    capacity: Mapping[str, Capacity],
-    verdicts: pd.DataFrame,
-    thresholds: Thresholds = USUAL,
+    telemetry: pd.DataFrame, samples: pd.DataFrame, capacity: Mapping[str, Capacity], verdicts: pd.DataFrame
 ) -> dict[str, Any]:
     """Samples (with ``series``) of a cell over time, packed as values for JSON.
 
@@ -122,7 +118,7 @@ def drill_down(
         joined = -(-len(timeline.ends) // MOST_STEPS)
         layers: list[list[float | None]] = []
         parts = []
-        for measure, names, values, full in _layers(timeline, capacity.get(cell, Capacity()), thresholds):
+        for measure, names, values, full in _layers(timeline, capacity.get(cell, Capacity())):
             if names and np.nan_to_num(values).any():
                 data, most = pack(averaged(values, joined))
                 group = groups[tuple(resources[name] for name in names)]
@@ -161,14 +157,14 @@ def _times(timeline: Timeline, joined: int, start: float) -> dict[str, Any]:
     }
 
 
-def _rounded(value: float, digits: int = 6) -> float:
-    return float(f"{value:.{digits}g}")
+def _rounded(value: float) -> float:
+    return float(f"{value:.6g}")
 
 
-def _layers(timeline: Timeline, capacity: Capacity, thresholds: Thresholds) -> Iterator[_Layer]:
+def _layers(timeline: Timeline, capacity: Capacity) -> Iterator[_Layer]:
     for track in tracks(timeline, capacity):
         names = [(track.role, host, device) for host, device in zip(track.hosts, track.devices, strict=True)]
-        full = float(levels(track, thresholds).min())
+        full = float(levels(track, USUAL).min())
         yield (SHARE, track.subsystem, "%", 100.0), names, evened(track.used, track.steps(timeline)), full
     for (activity, metric), measure in [*_RECORDED.items(), (("cpu", ""), ("CPU, busy", "%", 100.0))]:
         series, values = timeline.of(activity, metric) if metric else busy_cpus(timeline)

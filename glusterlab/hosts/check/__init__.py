@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from glusterlab.errors import HostError
+from glusterlab.errors import HostError, some
 from glusterlab.hosts import lock
 from glusterlab.hosts.check.ask import HostReport, PoolReport, ask_hosts, ask_pool
 from glusterlab.hosts.check.finding import (
@@ -22,7 +22,7 @@ from glusterlab.hosts.check.finding import (
     Finding,
     Level,
 )
-from glusterlab.hosts.check.problems import host_problems, pool_problems, some
+from glusterlab.hosts.check.problems import host_problems, pool_problems
 from glusterlab.hosts.pool import Pool
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from glusterlab.errors import some
 from glusterlab.hosts import facts
 from glusterlab.hosts.access import lacking
 from glusterlab.hosts.check.finding import Code, Finding, Level
@@ -59,7 +60,7 @@ def host_problems(cluster: Cluster, host: Host, report: HostReport, *, baseline:
         found = report.lists.get(key, [])
         for line in found[:1] if "{some}" in text else found:
             first, _, rest = line.partition(" ")
-            words = {"line": line, "first": first, "rest": rest or "no answer within 5 s", "some": some(found)}
+            words = {"line": line, "first": first, "rest": rest or "no answer within 5 s", "some": some(found, 4)}
             yield level, code, text.format(**words), advice
     role = cluster.role(host.name)
     yield from _tools(role, report, baseline=baseline, gluster=bool(cluster.backings))
@@ -176,7 +177,7 @@ def _guards(cluster: Cluster, role: str, report: HostReport) -> Iterator[Problem
     """What may stand in the way: a firewall, SELinux, a tuning that is not for throughput."""
     if closed := report.lists.get("closed"):
         addresses = {server.address: server.name for server in cluster.servers}
-        message = f"cannot reach port 24007 (glusterd) of {some([addresses.get(each, each) for each in closed])}"
+        message = f"cannot reach port 24007 (glusterd) of {some([addresses.get(each, each) for each in closed], 4)}"
         yield "error", "firewall", message, "start glusterd there; open ports 24007 and 49152-60999 in its firewall"
     elif (which := report.one("firewall")) is not None:
         advice = "let the hosts of the cluster reach each other on all ports: 24007, 49152-60999, 5201 for a baseline"
@@ -214,12 +215,12 @@ def _bricks(report: HostReport) -> Iterator[Problem]:
     mounted = {root: system for root, system in systems.items() if system["mounted"]}
     if unmounted := sorted(systems.keys() - mounted.keys()):
         advice = "mount the bricks' file systems, 'glusterlab prepare' makes them; see the runbook"
-        yield "error", "bricks", f"not mounted: {some(unmounted)}", advice
+        yield "error", "bricks", f"not mounted: {some(unmounted, 4)}", advice
     devices = Counter(system["device"] for system in mounted.values())
     if shared := [device for device, n in devices.items() if n > 1]:
         yield "error", "bricks", f"several bricks lie on {', '.join(shared)}", "give each a file system of its own"
     if readonly := [root for root, system in mounted.items() if "ro" in system["options"].split(",")]:
-        yield "error", "bricks", f"mounted read-only: {some(readonly)}", "mount read-write; has the disk failed?"
+        yield "error", "bricks", f"mounted read-only: {some(readonly, 4)}", "mount read-write; has the disk failed?"
     if others := sorted({system["type"] for system in mounted.values()} - {"xfs"}):
         yield "warning", "bricks", f"bricks on {', '.join(others)}, GlusterFS is made for XFS", "mkfs.xfs -i size=512"
     for root, system in mounted.items():
@@ -236,11 +237,6 @@ def _number(text: str | None) -> float | None:
     with suppress(ValueError):
         return number if math.isfinite(number := float(text or "")) else None
     return None
-
-
-def some(names: list[str], shown: int = 4) -> str:
-    """The first of a list, and how many more there are."""
-    return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
 
 
 def pool_problems(cluster: Cluster, reports: Mapping[str, HostReport], pool: PoolReport) -> Iterator[Finding]:

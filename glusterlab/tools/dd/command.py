@@ -66,7 +66,6 @@ class Dd(VolumeTool):
         whole = not reasons and all(times)
         record = WorkloadRecord(
             tool="dd",
-            tool_version=None,
             source=Document.open(found[0][1]).source(1),
             operation=workers[0].operation,
             label="dd",
