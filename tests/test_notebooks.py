@@ -317,7 +317,7 @@ def test_notebooks_take_the_parameters_that_reproduce_gives(notebook: Path) -> N
 def test_notebooks_run_by_plain_papermill(notebook: Path) -> None:
     """From a clone alone: there is what its defaults name and what it imports, and Python is its kernel."""
     for default in NotebookSource.read(notebook).parameters.values():
-        for path in re.findall(r"\b(?:raw|runbooks)/[^\s,]+", str(default)):
+        for path in re.findall(r"\b(?:raw|runbooks)/[^\s,;]+", str(default)):
             assert (PROJECT / path).exists() or notebook in WAITING, path
     assert json.loads(notebook.read_text())["metadata"]["kernelspec"]["name"] == "python3"
     imports = [node for node in code_of(notebook, parameters=True) if isinstance(node, ast.Import | ast.ImportFrom)]

@@ -82,7 +82,7 @@ _SIDE = {"read": 0.94, "write": 1.06}
 
 
 def draw_requests(figure: Frame, requests: pd.DataFrame) -> None:
-    """Requests to one disk and one array with heads (`request_rates`): streams and at random, by number at a time."""
+    """Requests to one disk and one array with heads (`request_rates`): streams and random, by number at a time."""
     kinds = list(dict.fromkeys(requests["what"].astype(str)))
     figure.subtitle = [
         "A dot is a sample of a server, times the scale of its model; the line joins medians.",
@@ -99,7 +99,7 @@ def draw_requests(figure: Frame, requests: pd.DataFrame) -> None:
         for axes, random in zip(line, (False, True), strict=True):
             rows = requests[(requests["what"] == what) & (requests["operation"].str.startswith("random") == random)]
             _draw_depths(axes, rows, 1.0 if random else MEGABYTE)
-            axes.set_title(f"one {what}, {'at random' if random else 'streams'}")
+            axes.set_title(f"one {what}, {'random' if random else 'streams'}")
             axes.set_ylabel("requests/s, × scale" if random else "MB/s, × scale")
             if random:
                 axes.set_yscale("log")

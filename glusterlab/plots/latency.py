@@ -23,7 +23,7 @@ def draw_latency(figure: Frame, table: pd.DataFrame) -> None:
     cells = table[keys].astype({"operation": str}).drop_duplicates()
     columns = sorted(cells.itertuples(index=False, name=None), key=lambda cell: (operation_rank(cell[0]), cell[1:]))
     series = sorted(table["series"].astype(str).unique())
-    figure.subtitle = ["Of each sample's calls: half of them took at most the p50, 95 % the p95. Logarithmic."]
+    figure.subtitle = ["Of each sample's requests: half of them took at most the p50, 95 % the p95. Logarithmic."]
     lines = {
         label: dashes for quantity, (label, dashes) in PERCENTILES.items() if (table["quantity"] == quantity).any()
     }

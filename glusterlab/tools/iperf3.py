@@ -172,9 +172,9 @@ def _rate(counts: dict[str, Any]) -> float | None:
 
 
 def _seconds(counts: dict[str, Any]) -> float | None:
-    """How long bytes were counted; a stream's ``seconds`` are its sender's, also where a slow link takes longer."""
+    """How long bytes were counted; a receiver's ``seconds`` are those of the side that wrote the report."""
     start, end = number(counts.get("start")), number(counts.get("end"))
-    return number(counts.get("seconds")) if start is None or end is None else end - start
+    return number(counts.get("seconds")) if start is None or end is None or end < start else end - start
 
 
 def _wrong_rate(counts: dict[str, Any]) -> str | None:

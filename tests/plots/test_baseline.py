@@ -128,7 +128,7 @@ def test_requests_to_disks_with_heads_stand_beside_what_is_published() -> None:
     rows = [same | {"what": what} | dict(zip(keys, cell, strict=True)) for what in ("disk", "array") for cell in cells]
     figure = on(draw_requests, pd.DataFrame(rows, columns=REQUESTS))
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        f"one {what}, {how}" for what in ("disk", "array") for how in ("streams", "at random")
+        f"one {what}, {how}" for what in ("disk", "array") for how in ("streams", "random")
     ]
     streams, random, *_ = figure.axes
     assert [text.get_text() for text in streams.texts] == ["107 %", "100 %"]
