@@ -5,7 +5,7 @@ the release; *minor* should not matter; *warning* may be the reason of whatever 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -45,6 +45,7 @@ _CAMPAIGN_LEFT_OUT |= {"workers", "access", "exclude", "origin", "baseline"}
 """Cells are paired by an id that has all of these in it: what of them differs is not compared at all."""
 
 _OPERATING_SYSTEM = "operating system"
+_GLUSTER = "tool gluster"
 
 
 @dataclass(frozen=True)
@@ -162,8 +163,9 @@ def _programs(tools: Iterable[str]) -> list[tuple[str, Program]]:
     return [(tool, program) for tool in sorted({*tools} & {*runnable()}) for program in runnable()[tool].programs]
 
 
-def _weight(where: str, what: str, values: Sequence[str], other_system: bool, used: set[str]) -> Weight:
-    if what in ("tool gluster", "GlusterFS"):
+def _weight(where: str, what: str, values: Sequence[str], others: Set[str], used: set[str]) -> Weight:
+    # a build of another release is another one; of the same release it is a warning
+    if what in (_GLUSTER, "GlusterFS") or (what == "gluster digest" and _GLUSTER in others):
         return "release"
     measuring, known = (
         {f"tool {program.name}" for _, program in _programs(tools) if not program.runs_in}
@@ -174,7 +176,7 @@ def _weight(where: str, what: str, values: Sequence[str], other_system: bool, us
         return "minor"
     if where in ("servers", "clients"):
         brought = what.startswith(("tool ", "file system ")) and what not in measuring
-        if other_system and (brought or what == _OPERATING_SYSTEM):
+        if _OPERATING_SYSTEM in others and (brought or what == _OPERATING_SYSTEM):
             return "comes with it"
     elif (where == "controller" and what in ("kernel", "python")) or (where == "campaign" and what != "warmup"):
         return "minor"
@@ -192,8 +194,8 @@ def differences(campaigns: Sequence[Conditions]) -> pd.DataFrame:
         known = [each for each, campaign in zip(facts, campaigns, strict=True) if campaign.recorded(where)]
         if len({each.get((where, what), NOT_RECORDED) for each in known}) > 1:
             values = [each.get((where, what), NOT_RECORDED) for each in facts]
-            other_system = len({each.get((where, _OPERATING_SYSTEM), "") for each in known}) > 1
-            rows.append((where, what, _weight(where, what, values, other_system, used), *values))
+            others = {of for of in (_OPERATING_SYSTEM, _GLUSTER) if len({each.get((where, of)) for each in known}) > 1}
+            rows.append((where, what, _weight(where, what, values, others, used), *values))
     rows.sort(key=lambda row: WEIGHTS.index(row[2]))
     return pd.DataFrame(rows, columns=[*DIFFERENCES, *(each.name for each in campaigns)])
 

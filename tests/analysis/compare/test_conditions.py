@@ -164,6 +164,14 @@ def test_another_number_of_hosts_is_a_warning_and_one_odd_host_is_counted(pair: 
     assert told["servers", "kernel"][1] == ("6.1.0-18", "6.1.0-18 (1), 6.12 (1)")
 
 
+@pytest.mark.parametrize(("release", "weight"), [("10.3", "warning"), ("11.1", "release")])
+def test_another_build_is_a_warning_where_the_release_is_the_same(release: str, weight: str) -> None:
+    one, other = conditions(), conditions("again", release)
+    for each, digest in ((one, "a"), (other, "b")):
+        changed(each, "environment hosts server01 gluster_digest", digest)
+    assert found(one, other)["servers", "gluster digest"][0] == weight
+
+
 def test_what_debian_brings_along_is_said_and_no_warning(pair: Pair) -> None:
     for host in pair[1].environment["hosts"].values():
         host["os"] = "Debian GNU/Linux 13 (trixie)"
