@@ -145,7 +145,7 @@ def draw_bars(axes: Axes, table: pd.DataFrame, factor: float) -> None:
     # room for the words beside the longest bar
     axes.set_xlim(0, highest * 1.85)
     axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= 1.05 * highest])
-    axes.spines["bottom"].set_bounds(0, highest)
+    axes.spines["bottom"].set_bounds(0, max(highest, axes.get_xticks()[-1]))
     marks.bare_rows(axes)
 
 
