@@ -73,8 +73,9 @@ def build(
 def _refuse_foreign(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder}: expected a folder for the report, found a file; name another by --output")
-    names = {path.name for path in folder.iterdir()} - {_LOCK} if folder.is_dir() else set()
-    if names and STATE not in names:
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    # the lock alone is there where the first build was broken off
+    if names and not names & {STATE, _LOCK}:
         expected = "expected a folder that `glusterlab site` made, or an empty one"
         raise UsageError(f"{folder}: {expected}, found {min(names)}; name another folder by --output")
 
