@@ -173,8 +173,8 @@ def _rate(counts: dict[str, Any]) -> float | None:
 
 def _seconds(counts: dict[str, Any]) -> float | None:
     """How long bytes were counted; a receiver's ``seconds`` are those of the side that wrote the report."""
-    start, end = number(counts.get("start")), number(counts.get("end"))
-    return number(counts.get("seconds")) if start is None or end is None or end < start else end - start
+    start, end, said = (number(counts.get(name)) for name in ("start", "end", "seconds"))
+    return said if start is None or end is None or end < start or (said or 0) < 0 else end - start
 
 
 def _wrong_rate(counts: dict[str, Any]) -> str | None:

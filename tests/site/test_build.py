@@ -266,6 +266,9 @@ def test_a_damaged_campaign_is_named_and_the_others_are_built(tmp_path: Path) ->
     sample.write_text("{")
     shutil.rmtree(root / "figures" / "undrawn")
     raws = [root / "raw" / name for name in ("good", "bad", "undrawn")]
+    # as a first build that was broken off leaves it
+    (root / "site" / "data").mkdir(parents=True)
+    (root / "site" / ".site.lock").touch()
     built = build(raws, project=root, folder=root / "site")
     assert (built.made, built.exit_code) == (("good",), 1)
     assert "sample.json" in built.failed["bad"]
