@@ -174,7 +174,7 @@ def _rate(counts: dict[str, Any]) -> float | None:
 def _seconds(counts: dict[str, Any]) -> float | None:
     """How long bytes were counted; a receiver's ``seconds`` are those of the side that wrote the report."""
     start, end, said = (number(counts.get(name)) for name in ("start", "end", "seconds"))
-    return said if start is None or end is None or end < start or (said or 0) < 0 else end - start
+    return said if said is None or start is None or end is None or end < start else end - start
 
 
 def _wrong_rate(counts: dict[str, Any]) -> str | None:
