@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import ssl
 import sys
+import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from functools import cache
 from multiprocessing import parent_process
-from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
 from threading import Lock, Thread
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from glusterlab.errors import GlusterlabError, UsageError
+
+if sys.platform == "linux":
+    from multiprocessing import forkserver
+    from multiprocessing.context import ForkServerContext as _BaseContext
+    from multiprocessing.context import ForkServerProcess as _BaseProcess
+else:
+    from multiprocessing.context import SpawnContext as _BaseContext
+    from multiprocessing.context import SpawnProcess as _BaseProcess
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -29,6 +39,13 @@ ResultT = TypeVar("ResultT")
 
 MAX_PROCESSES = 8
 WORTH_FROM = 24  # so many samples are worth the start of several processes
+
+FORKED = sys.platform == "linux"
+"""Whether processes are forked, from one that has imported and done nothing: a fork of a process with threads of its
+own, as a notebook's kernel is, can hang, and elsewhere no fork is safe."""
+
+# who asked for processes ends them: what they are forked from is not to be gone before
+_ENDING = {signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else [])}
 
 _CONNECT_S = 15
 _STARTING = Lock()
@@ -56,6 +73,8 @@ def run(
             waiting.extend(more)
             yield result, more
         return
+    if scheduler is None:
+        preload(work.__module__)
     under_way: set[Future[tuple[ResultT, Sequence[JobT]]]] = set()
     with _processes(count) if scheduler is None else _dask(scheduler, library) as (executor, workers):
         while waiting or under_way:
@@ -69,7 +88,7 @@ def run(
                 yield result, more
 
 
-class _Process(SpawnProcess):
+class _Process(_BaseProcess):
     """A process that does not read the script which started it, and so cannot begin that anew: jobs need none of it."""
 
     @staticmethod
@@ -80,19 +99,60 @@ class _Process(SpawnProcess):
             sys.modules["__main__"] = stand_in = ModuleType("__main__")
             vars(stand_in).update(vars(script), __file__=None, __spec__=None)
             try:
-                return SpawnProcess._Popen(process)
+                return _BaseProcess._Popen(process)
             finally:
                 sys.modules["__main__"] = script
 
 
-class _Context(SpawnContext):
+class Processes(_BaseContext):
+    """What starts processes of this library."""
+
     Process = _Process
+
+
+def preload(module: str) -> None:
+    """Have processes begin with a module imported, as it is now; for the first that this process asks for alone.
+
+    To be called before there are threads: the environment is another one meanwhile.
+    """
+    if FORKED:
+        _serve_forks(module, os.getpid())
+
+
+@cache
+def _serve_forks(module: str, _: int) -> None:
+    # what is sorted and drawn is by nobody's settings, and no folder's own modules are imported
+    own = {"PYTHONSAFEPATH": "1", "PYTHONHASHSEED": "0", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    kept = dict(os.environ)
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        os.environ.update(own)
+        for name in ("MPLBACKEND", "MATPLOTLIBRC"):
+            os.environ.pop(name, None)
+        forkserver.set_forkserver_preload([module])
+        with suppress(OSError):  # who starts a process meets it again
+            forkserver.ensure_running()
+    finally:
+        _replace_environment(kept)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+def adopt(environment: Mapping[str, str]) -> None:
+    """In a process that was forked: have the environment of the one that asked for it, and end by signals again."""
+    _replace_environment(environment)
+    tempfile.tempdir = None
+    if FORKED:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+
+
+def _replace_environment(variables: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(variables)
 
 
 @contextmanager
 def _processes(count: int) -> Iterator[tuple[Executor, int]]:
-    # spawn: a notebook's kernel has threads, and a fork of those can hang
-    pool = ProcessPoolExecutor(count, mp_context=_Context(), initializer=_end_with_parent)
+    pool = ProcessPoolExecutor(count, mp_context=Processes(), initializer=_begin, initargs=(dict(os.environ),))
     try:
         yield pool, count
     except BrokenProcessPool as error:
@@ -102,8 +162,9 @@ def _processes(count: int) -> Iterator[tuple[Executor, int]]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _end_with_parent() -> None:
-    """End this process when the one that started it has ended, however that happened."""
+def _begin(environment: Mapping[str, str]) -> None:
+    """Take the environment of the process that started this one, and end when that has ended, however it happened."""
+    adopt(environment)
     parent = parent_process()
 
     def watch() -> None:

@@ -1,38 +1,35 @@
 """One notebook, executed by papermill in a process and a folder of its own, with this interpreter as its kernel.
 
 The folder is a view of the project: its notebooks, runbooks and published numbers, the campaign, and an empty figures
-folder that shares only the tables: so a notebook's outputs are known to be its own. The process imports as little as it
-can, and leaves its result as a JSON file beside the job; its exit code says nothing. Pages are made here: what makes
-them takes long to import.
+folder that shares only the tables: so a notebook's outputs are known to be its own. The process leaves its result as a
+JSON file; its exit code says nothing.
 """
 
 import errno
 import json
 import os
-import re
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nbformat import NotebookNode
-
-from glusterlab.figures.explorer import BATCH
+from glusterlab.parallel import Processes, adopt
 from glusterlab.tables import CHECKED
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 CELL_TIMEOUT = 600  # seconds for one cell of a notebook
 NOTEBOOK_TIMEOUT = 1800  # seconds for a whole notebook, its kernel's start included
 
 KERNEL = "python3"
-UNUSED = ("isoduration", "rfc3987_syntax")
-"""What nbformat imports of no use here: no notebook has durations or addresses; papermill's pyarrow is for Hadoop."""
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
-_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
-Process = subprocess.Popen[bytes]
+PROVISIONER = "glusterlab"  # of kernels, see `glusterlab.reproduce.kernel`
+Watch = Callable[[BaseProcess], AbstractContextManager[bool]]
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, None}  # None: TMPDIR is too long for a socket
 
 
 @dataclass(frozen=True)
@@ -65,13 +62,13 @@ def execute(
     files: Mapping[str, bytes],
     executed: bytes | None = None,
     checked: bool = False,
-    watch: Callable[[Process], bool] = lambda _: True,
+    watch: Watch = lambda _: nullcontext(True),
 ) -> tuple[Result, dict[str, bytes]]:
     """Run a notebook; its outputs come by path below its figures folder, none after a failure, which is a result, too.
 
     `files`: of the project, by their paths. `executed`: the executed notebook when only its text changed: it is not run
-    again then. `checked`: the tables were just brought up to date. `watch`: gets the process when it starts; false ends
-    it at once.
+    again then. `checked`: the tables were just brought up to date. `watch`: a context of the process while it runs;
+    false ends it at once.
     """
     if executed is not None:
         return Result(), {f"notebooks/{name}.ipynb": retold(files[f"notebooks/{name}.ipynb"], executed)}
@@ -125,6 +122,7 @@ def kernel_environment(folder: Path) -> dict[str, str]:
     temporary.mkdir()
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     kernel: dict[str, object] = {"argv": argv, "display_name": "Python 3", "language": "python"}
+    kernel["metadata"] = {"kernel_provisioner": {"provisioner_name": PROVISIONER}}
     (spec / "kernel.json").write_text(json.dumps(kernel))
     environment = {name: value for name, value in os.environ.items() if name not in ("MPLBACKEND", "MATPLOTLIBRC")}
     return {
@@ -137,105 +135,53 @@ def kernel_environment(folder: Path) -> dict[str, str]:
     }
 
 
-def process(job: Job, environment: Mapping[str, str], watch: Callable[[Process], bool]) -> Result:
+def process(job: Job, environment: Mapping[str, str], watch: Watch) -> Result:
     """Run a job in another process, and end that when it takes too long."""
     folder = Path(job.folder)
-    (folder / "job.json").write_text(json.dumps(asdict(job)))
-    # -P: what lies in the folder of the command is not what it imports
-    command = [sys.executable, "-P", "-m", "glusterlab.reproduce.execute", str(folder / "job.json")]
-    with (folder / "log.txt").open("wb") as log:
-        started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
+    log = folder / "log.txt"
+    log.touch()
+    started = Processes().Process(target=_begin, args=(job, environment, log))
     try:
-        if not watch(started):
-            return Result("stopped")
-        started.wait(NOTEBOOK_TIMEOUT)
-    except subprocess.TimeoutExpired:
-        return Result(f"not done within {NOTEBOOK_TIMEOUT} s, stopped")
-    finally:
-        if started.poll() is None:
+        started.start()
+    except EOFError:
+        return Result("its process could not be started: the one that it is forked from has ended")
+    with watch(started) as wanted:
+        try:
+            if not wanted:
+                return Result("stopped")
+            started.join(NOTEBOOK_TIMEOUT)
+            if started.is_alive():
+                return Result(f"not done within {NOTEBOOK_TIMEOUT} s, stopped")
+        finally:
             stop(started)
     try:
         return Result(**json.loads((folder / "result.json").read_text()))
     except (OSError, ValueError, TypeError):
-        last = ((folder / "log.txt").read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
-        return Result(f"its process ended with {started.returncode}: {last}")
+        last = (log.read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+        return Result(f"its process ended with {started.exitcode}: {last}")
 
 
-def stop(process: Process) -> None:
+def _begin(job: Job, environment: Mapping[str, str], log: Path) -> None:
+    for stream, path, mode in ((0, Path(os.devnull), "rb"), (1, log, "ab"), (2, log, "ab")):
+        with path.open(mode) as file:
+            os.dup2(file.fileno(), stream)
+    adopt(environment)
+    from glusterlab.reproduce.kernel import main
+
+    main(job)
+
+
+def stop(process: BaseProcess) -> None:
     """End a notebook's process: nbclient takes its kernel down on SIGTERM, a kernel ends when its parent is gone."""
-    process.terminate()
-    try:
-        process.wait(10)
-    except subprocess.TimeoutExpired:
+    if process.is_alive():
+        process.terminate()
+        process.join(10)
+    if process.is_alive():
         process.kill()
-        process.wait()
+        process.join()
 
 
-def main(path: str) -> None:
-    """Run the job in a file and write its result beside it."""
-    job = Job(**json.loads(Path(path).read_text()))
-    partial = Path(job.folder, "result.partial")
-    partial.write_text(json.dumps(asdict(_papermill(job))))
-    partial.replace(Path(job.folder, "result.json"))
-
-
-@contextmanager
-def without(*names: str) -> Iterator[None]:
-    """Spare imports these modules, which they do not need; they are hidden only for that time."""
-    hidden = [name for name in names if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
-    try:
-        yield
-    finally:
-        for name in hidden:
-            del sys.modules[name]
-
-
-def _papermill(job: Job) -> Result:
-    target = Path(job.folder, Path(job.source).name)
-    with without(*UNUSED, "pyarrow"):
-        import papermill
-    from papermill.exceptions import PapermillExecutionError
-
-    started: list[NotebookNode] = []
-
-    def cell_starts(cell: NotebookNode, cell_index: int) -> None:
-        del cell_index
-        if "injected-parameters" not in cell.metadata.get("tags", []):
-            started.append(cell)
-
-    def failed(message: str, traceback: str = "") -> Result:
-        tags = started[-1].metadata.get("tags", []) if started else []
-        return Result(message, len(started) or None, tags[0] if tags else None, traceback)
-
-    os.environ[BATCH] = "1"
-    try:
-        papermill.execute_notebook(
-            job.source,
-            str(target),
-            parameters=dict(job.parameters),
-            kernel_name=KERNEL,
-            cwd=job.cwd,
-            progress_bar=False,
-            # else all of it is checked and written twice for each cell, and nobody looks at it meanwhile
-            request_save_on_cell_execute=False,
-            start_timeout=120,
-            execution_timeout=job.cell_timeout,
-            on_cell_start=cell_starts,
-            # all is written by then, and a kernel takes most of a second to end by itself
-            shutdown_kernel="immediate",
-        )
-    except PapermillExecutionError as error:
-        message = f"{error.ename}: {error.evalue}".rstrip(": ")
-        return failed(message, _ESCAPES.sub("", "\n".join(error.traceback)))
-    # A dead kernel, a timeout and a kernel that does not start are of several unrelated types.
-    except Exception as error:  # noqa: BLE001
-        lines = [line for line in _ESCAPES.sub("", str(error)).splitlines() if line.strip()]
-        return failed(": ".join([type(error).__name__, *lines[:1]]))
-    return Result()
-
-
-def with_outputs_of(source: NotebookNode, executed: NotebookNode) -> NotebookNode:
+def with_outputs_of(source: "NotebookNode", executed: "NotebookNode") -> "NotebookNode":
     """A notebook with the cells of `source` and the injected ones and the outputs of `executed`; code is the same."""
     ran = [cell for cell in executed.cells if cell.cell_type == "code"]
     injected = [cell for cell in ran if "injected-parameters" in cell.metadata.get("tags", [])]
@@ -254,12 +200,7 @@ def with_outputs_of(source: NotebookNode, executed: NotebookNode) -> NotebookNod
 
 def retold(source: bytes, executed: bytes) -> bytes:
     """A notebook with other text and the outputs of the executed one."""
-    with without(*UNUSED):
-        import nbformat
+    import nbformat
 
     new, old = (nbformat.reads(each.decode(), as_version=4) for each in (source, executed))
     return f"{nbformat.writes(with_outputs_of(new, old))}\n".encode()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -2,7 +2,8 @@
 
 A notebook runs when anything that its results depend on (`depends`) or one of its outputs changed; when only its text
 did, it is written anew around the outputs that it has. Outputs are put into place when all of a notebook succeeded.
-SIGTERM and SIGHUP end a run as Ctrl-C does; SIGKILL leaves folders ``glusterlab-*`` among the temporary files.
+SIGTERM and SIGHUP end a run as Ctrl-C does; SIGKILL leaves folders ``glusterlab-*`` and ``pymp-*`` among the temporary
+files.
 """
 
 import json
@@ -13,10 +14,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from glusterlab.errors import GlusterlabError, UsageError
 from glusterlab.figures.names import output_files
+from glusterlab.parallel import preload
 from glusterlab.reproduce import execute
 from glusterlab.reproduce.depends import Campaign, Task
 from glusterlab.reproduce.state import STATE, Failure, Progress, ReproduceSummary, drop, figures_of, put, require_room
@@ -89,7 +92,7 @@ class _Run:
         self.failed: list[Failure] = []
         self._progress = progress
         self._lock = threading.Lock()
-        self._processes: set[execute.Process] = set()
+        self._processes: set[BaseProcess] = set()
         self._stopping = False
 
     def without_foreign(self, raws: list[Path], *, refuse: bool) -> list[Path]:
@@ -139,6 +142,7 @@ class _Run:
         number = sum(len(campaign.tasks) for campaign in campaigns)
         if not number:
             return
+        preload("glusterlab.reproduce.kernel")
         pool = ThreadPoolExecutor(max_workers=min(jobs, number))
         try:
             for campaign in campaigns:
@@ -216,15 +220,20 @@ class _Run:
         else:
             self._report(Progress(campaign.name, task.notebook, "rendered" if task.text_only else "ran", seconds))
 
-    def _watch(self, process: execute.Process) -> bool:
+    @contextmanager
+    def _watch(self, process: BaseProcess) -> Iterator[bool]:
         with self._lock:
             self._processes.add(process)
-            return not self._stopping
+        try:
+            yield not self._stopping
+        finally:
+            with self._lock:
+                self._processes.discard(process)
 
     def _stop_all(self) -> None:
         with self._lock:
             self._stopping = True
-            processes = [process for process in self._processes if process.poll() is None]
+            processes = [process for process in self._processes if process.is_alive()]
         for process in processes:
             process.terminate()
         for process in processes:

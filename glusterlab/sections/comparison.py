@@ -200,7 +200,9 @@ def samples_together(section: Section, campaign: str, campaigns: str, reads: str
     listed = names_beside(campaigns, here.resolve().name if here else "")
     first = here is not None and bool(listed) and Path(listed[0]).name == here.resolve().name
     places = [place for place in _others(section, here, listed[1:]) if place is not None] if here and first else []
-    sections = [section, *(open_section(str(place.resolve()), reads=reads) for place in places)]
+    loaded = [tables.load(place) for place in places]  # kept with the others of its figures, wherever this runs
+    opened = zip(places, loaded, strict=True)
+    sections = [section, *(open_section(str(place.resolve()), reads=reads, loaded=each) for place, each in opened)]
     names = [each.provenance.campaign for each in sections]
     samples = pd.concat([each.samples.assign(other=name) for each, name in zip(sections, names, strict=True)])
     samples = samples.reset_index(drop=True)

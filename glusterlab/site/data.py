@@ -447,7 +447,10 @@ def pairs(releases: Sequence[Release]) -> dict[str, Any]:
     """
     named = [replace(each, label=each.name, conditions=replace(each.conditions, name=each.name)) for each in releases]
     rule, found = Rule(), []
+    cells = {each.name: set(valid_samples(each.samples)["cell_id"].astype(str)) for each in named}
     for one, other in permutations(named, 2):
+        if cells[one.name].isdisjoint(cells[other.name]):
+            continue
         compared = hold_together((one, other), rule)
         rows = compared.table.rename(columns={"nominal_file_size_bytes": "nominal_size"}).to_dict("records")
         table = compared.table.assign(title=[cell_title(row) for row in rows])

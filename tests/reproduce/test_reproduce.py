@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -19,6 +20,7 @@ import nbformat
 import pytest
 
 from glusterlab.errors import GlusterlabError, RawStoreError, UsageError
+from glusterlab.parallel import FORKED
 from glusterlab.reproduce import execute
 from glusterlab.reproduce import reproduce as reproducing
 from glusterlab.reproduce.execute import with_outputs_of
@@ -29,6 +31,7 @@ from glusterlab.store.baselines import Search
 from glusterlab.store.digests import NotebookSource
 from glusterlab.store.manifest import list_files
 from glusterlab.tables import build as tables
+from tests.hosts.shell import ends
 from tests.pools import pool_data
 from tests.reproduce.in_process import run_in_this_process
 
@@ -661,6 +664,43 @@ class TestKernel:
         assert (failure.cell, failure.tag) == (3, "draw")
         assert "DeadKernelError" in failure.error
         assert sorted(path.name for path in project.figures.rglob("*") if path.is_file()) == [".reproduce.json"]
+
+    def test_kernel_ends_with_the_process_that_asks_it(self, project: Project) -> None:
+        code = "import os, time\nos.mkdir(f\"{os.environ['SEEN']}-{os.getpid()}-{os.getppid()}\")\ntime.sleep(600)"
+        project.write("10-first", code=code)
+        with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor() as pool:
+            patch.setenv("SEEN", str(project.root / "seen"))
+            run = pool.submit(project.run, notebooks=["10"])
+            wait_until(lambda: [*project.root.glob("seen-*")])
+            (seen,) = project.root.glob("seen-*")
+            kernel, asking = map(int, seen.name.split("-")[1:])
+            os.kill(asking, signal.SIGKILL)
+            (failure,) = run.result().failed
+        assert "its process ended with -9" in failure.error
+        assert ends(kernel)
+
+    @pytest.mark.skipif(not FORKED, reason="processes are forked on Linux")
+    def test_kernel_begins_with_what_notebooks_import(self, project: Project) -> None:
+        code = "import sys; print('glusterlab.sections.section' in sys.modules, sys.flags.hash_randomization)"
+        project.write("10-first", code=code)
+        project.run(notebooks=["10"])
+        executed = nbformat.read(project.figures / "notebooks" / "10-first.ipynb", as_version=4)
+        assert executed.cells[-1].outputs[0]["text"].split() == ["True", "0"]
+
+    def test_notebook_may_start_processes_and_reads_no_terminal(self, project: Project) -> None:
+        lines = [
+            "import os",
+            "from concurrent.futures import ProcessPoolExecutor",
+            "from multiprocessing import get_context",
+            "with ProcessPoolExecutor(1, mp_context=get_context('spawn')) as pool:",
+            "    print(pool.submit(abs, -7).result())",
+            "print(os.readlink('/proc/self/fd/0'))" if FORKED else "print('/dev/null')",
+        ]
+        code = "\n".join(lines)
+        project.write("10-first", code=code)
+        assert not project.run(notebooks=["10"]).failed
+        executed = nbformat.read(project.figures / "notebooks" / "10-first.ipynb", as_version=4)
+        assert executed.cells[-1].outputs[0]["text"].split() == ["7", "/dev/null"]
 
     def test_cell_that_takes_too_long(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         # it is that of the other cells, too, which a busy machine may keep waiting

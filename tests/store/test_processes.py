@@ -32,6 +32,11 @@ def double(job: int) -> tuple[int, Sequence[int]]:
     return 2 * job, [job + 10] if job < 10 else []
 
 
+def tell(job: int) -> tuple[str, Sequence[int]]:
+    del job
+    return os.environ["GLUSTERLAB_TEST"], []
+
+
 def die(job: int) -> tuple[int, Sequence[int]]:
     os.kill(os.getpid(), signal.SIGKILL)
     return job, []
@@ -41,6 +46,12 @@ def die(job: int) -> tuple[int, Sequence[int]]:
 def test_jobs_may_ask_for_more(processes: int) -> None:
     found = sorted(result for result, _ in parallel.run(range(5), double, processes=processes))
     assert found == [0, 2, 4, 6, 8, 20, 22, 24, 26, 28]
+
+
+def test_processes_have_the_environment_of_the_one_that_starts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ("first", "second"):
+        monkeypatch.setenv("GLUSTERLAB_TEST", value)
+        assert [*parallel.run(range(2), tell, processes=2)] == [(value, [])] * 2
 
 
 def test_a_process_that_is_killed_is_told_in_a_sentence() -> None:
@@ -58,7 +69,7 @@ def test_threads_that_start_processes_leave_the_script_to_each_other(monkeypatch
         found.append((sys.modules["__main__"].of_the_script, handed_on))
         time.sleep(0.2)
 
-    monkeypatch.setattr(parallel.SpawnProcess, "_Popen", staticmethod(start))
+    monkeypatch.setattr(parallel._BaseProcess, "_Popen", staticmethod(start))
     with ThreadPoolExecutor() as pool:
         first = pool.submit(parallel._Process._Popen, None)
         time.sleep(0.1)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import nbformat
@@ -11,6 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from glusterlab.errors import UsageError
 from glusterlab.reproduce import execute
 from glusterlab.reproduce.reproduce import reproduce
+from glusterlab.sections.comparison import samples_together
 from glusterlab.sections.section import Section, open_section
 from glusterlab.store import digests as fingerprint
 from glusterlab.store.digests import RawDigests, cell_tools, parse_reads, refuse_unknown
@@ -67,6 +69,18 @@ def test_unknown_tools_are_refused_with_the_known_ones(raw: Path) -> None:
         refuse_unknown(("iozon", "iozone", "gluster"))
     with pytest.raises(UsageError, match="no tool ior; there are dd, file-loop, fio, fio-local, iozone"):
         section_of(raw, "iozone, ior")
+
+
+def test_tables_of_other_campaigns_are_kept_with_their_figures(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(raw, raw.parent / "other")
+    monkeypatch.chdir("notebooks")
+    section = section_of(raw, "iozone")
+    names = f"raw/{raw.name}, raw/other"
+    samples, sections = samples_together(section, f"../raw/{raw.name}", names, "iozone")
+    assert [each.provenance.campaign for each in sections] == [raw.name, "other"]
+    assert set(samples["other"]) == {raw.name}  # which has all cells of both
+    assert (raw.parents[1] / "figures" / "other" / "tables").is_dir()
+    assert not Path("figures").exists()
 
 
 class TestSection:
