@@ -305,7 +305,9 @@ def _memories(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
         total = np.array([memory.get(host, math.nan) for host in hosts])
         if not len(hosts) or not np.isfinite(total).any():
             continue
-        used = 1 - available / total[:, np.newaxis]
+        # a guest of a testbed has a part of the machine's memory, the other hosts say the whole of it
+        of = np.full_like(total, np.nanmax(total)) if capacity.one_machine else total
+        used = (total[:, np.newaxis] - available) / of[:, np.newaxis]
         if capacity.one_machine:
             yield Track("machine memory (at least)", "memory", "machine", "memory", ("",), _added_up(used))
         else:

@@ -71,6 +71,10 @@ CORE = Pool().cpu(0.2).cpu(0.99, CLIENTS, device="3").cpu(0.1, CLIENTS, device="
 GONE = Pool().other("memory", "available_bytes", 64e9 * 0.02, CLIENTS)
 # each of 18 hosts has taken 5.4 % of the machine: 97 % of it are gone
 SHARED = Pool().other("memory", "available_bytes", 64e9 * 0.946, (*SERVERS, *CLIENTS))
+# guests that have used 8 % of their own memory each, which is 1.5 % of the machine's
+GUESTS = replace(TESTBED, memory={key: of | dict.fromkeys(CLIENTS, 1e9) for key, of in KNOWN.memory.items()})
+TAKEN = Pool().other("memory", "available_bytes", 1e9 * 0.92, CLIENTS)
+TAKEN = TAKEN.other("memory", "available_bytes", 64e9, SERVERS)
 UNLIMITED = replace(KNOWN, disk_write=0.0, server_link=0.0, client_link=0.0)
 
 
@@ -92,6 +96,7 @@ UNLIMITED = replace(KNOWN, disk_write=0.0, server_link=0.0, client_link=0.0)
         (GONE, KNOWN, {}, "binds", "memory", "all 12 clients"),
         (SHARED, TESTBED, {}, "binds", "memory", MACHINE),
         (SHARED, KNOWN, {}, "none", NONE, ""),
+        (TAKEN, GUESTS, {}, "none", NONE, ""),
         (IDLE, KNOWN, {"network": 0.5}, "binds", "network", "all 6 servers"),
         (HALF, KNOWN, {"window": 0.4}, "binds", "network", "all 12 clients"),
         (Pool().disk("write_bytes_per_s", DISK), UNLIMITED, {}, "none", NONE, ""),
