@@ -16,8 +16,8 @@ Form = Literal[
     "absolute", "layouts", "sizes", "operations", "workers", "models", "releases", "features", "access", "saturation"
 ]
 """What a claim speaks of: a number, a ratio between layouts, sizes, operations, numbers of workers or of clients, cells
-of two models or releases, of a volume with features, an event or a hot tier and without, of two ways of access, or what
-its cells fill."""
+of two models or releases, of a volume with features, options, an event or a hot tier and without, of two ways of
+access, or what its cells fill."""
 
 MODEL = ("scale", "operations_limited", "heads")
 """Columns of the samples table that tell models apart; ``heads`` may be absent."""

@@ -388,7 +388,7 @@ def model_limit(cells: Sequence[Mapping[str, Any]], quantity: str) -> str:
         ("operations", ("operation",)),
         ("workers", ("workers", "clients")),
         ("releases", ("gluster_version",)),
-        ("features", ("features", "event", "event_throttle", "hot")),
+        ("features", ("features", "event", "event_throttle", "hot", "options")),
         ("access", ("access",)),
     )
     for form, columns in differ:

@@ -501,6 +501,11 @@ def test_features_and_events_are_compared_by_one_tool() -> None:
     # operations are assumed, and a tier is compared by them, too
     assert tier(pd.concat(tiered)).verdict == "model cannot tell"
     assert tier(pd.concat(tiered).assign(heads=True, operations_limited=False)).verdict != "model cannot tell"
+    # so are options that keep files in a tier or out of it
+    names = {"hot": "3x2", "of": {"options": ""}, "to": {"options": "cold=1"}}
+    kept = pd.concat([tiered[0].assign(options=""), tiered[0].assign(options="cold=1", cell_id="cold")])
+    reads = {"operation": "read", "size": "32 KiB", "layout": "copies", "hot": names.pop("hot")}
+    assert verdict(more(cells=reads, **names), kept).verdict == "model cannot tell"
     # what signs is not slowed on a scale model
     samples["scale"] = 200.0
     assert ratio({}, {"features": "quota"}).verdict != "model cannot tell"
