@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from functools import cache
 from multiprocessing import parent_process
 from multiprocessing.process import BaseProcess
 from threading import Lock, Thread
@@ -49,6 +48,7 @@ _ENDING = {signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "
 
 _CONNECT_S = 15
 _STARTING = Lock()
+_served: set[int] = set()  # processes that have asked for theirs to be forked
 
 
 def run(
@@ -111,24 +111,19 @@ class Processes(_BaseContext):
 
 
 def preload(module: str) -> None:
-    """Have processes begin with a module imported, as it is now; for the first that this process asks for alone.
+    """Have the processes that this one starts begin with a module imported, as it is now; only the first call counts.
 
     To be called before there are threads: the environment is another one meanwhile.
     """
-    if FORKED:
-        _serve_forks(module, os.getpid())
-
-
-@cache
-def _serve_forks(module: str, _: int) -> None:
+    if not FORKED or os.getpid() in _served:
+        return
+    _served.add(os.getpid())
     # what is sorted and drawn is by nobody's settings, and no folder's own modules are imported
     own = {"PYTHONSAFEPATH": "1", "PYTHONHASHSEED": "0", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     kept = dict(os.environ)
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
-        os.environ.update(own)
-        for name in ("MPLBACKEND", "MATPLOTLIBRC"):
-            os.environ.pop(name, None)
+        _replace_environment({name: kept[name] for name in kept.keys() - {"MPLBACKEND", "MATPLOTLIBRC"}} | own)
         forkserver.set_forkserver_preload([module])
         with suppress(OSError):  # who starts a process meets it again
             forkserver.ensure_running()
