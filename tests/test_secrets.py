@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from glusterlab.cli import app
 from glusterlab.errors import UsageError
-from glusterlab.hosts.fake import FakeTransport
 from glusterlab.hosts.pool import Pool
 from glusterlab.hosts.transport import Outcome
 from glusterlab.run import runner
@@ -18,6 +17,7 @@ from glusterlab.secrets import REDACTED, find, redact, redact_all, redact_words
 from glusterlab.spec import Campaign, Cluster
 from glusterlab.store import evidence
 from glusterlab.store.files import local
+from tests.fake_pool import FakeTransport
 from tests.packed import make_plain
 from tests.pools import campaign_data, pool_data
 

@@ -14,7 +14,6 @@ from glusterlab import __version__
 from glusterlab.analysis.claims.scorecard import published_text
 from glusterlab.analysis.claims.verdicts import VERDICTS
 from glusterlab.errors import GlusterlabError
-from glusterlab.figures.chapters import Chapter
 from glusterlab.figures.explorer import PAGE
 from glusterlab.reasons import MEANINGS
 from glusterlab.site.alone import alone
@@ -120,13 +119,10 @@ def _sections(report: Report) -> list[dict[str, Any]]:
         if not chapter.name or not notebook.is_file():
             continue
         body = SectionBody(chapter, f"../../files/{quote(report.name)}").html(notebook)
-        section = {"name": chapter.name, "title": chapter.title, "body": body, "missing": _missing(chapter)}
+        missing = [{"label": each.label, "title": each.title, "reason": each.reason} for each in chapter.missing]
+        section = {"name": chapter.name, "title": chapter.title, "body": body, "missing": missing}
         found.append(section | {"failed": chapter.name in report.failed})
     return found
-
-
-def _missing(chapter: Chapter) -> list[dict[str, str]]:
-    return [{"label": entry.label, "title": entry.title, "reason": entry.reason} for entry in chapter.missing]
 
 
 def _questions(published: Path, campaigns: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:

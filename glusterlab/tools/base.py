@@ -388,6 +388,7 @@ class VolumeTool(RunnableTool):
     takes_runtime: bool = False
     takes_gfapi: bool = False  # it can reach a volume without a mount
     takes_rate: bool = False
+    startup: tuple[float, float] = (1.0, 0.05)  # seconds of a call outside what it measures, and more for each worker
 
     def not_ready(self, cluster: Cluster) -> str | None:  # noqa: ARG002
         """What the controller lacks to run it on a cluster, and what to do; None where it lacks nothing."""
@@ -399,7 +400,7 @@ class VolumeTool(RunnableTool):
 
     def startup_s(self, workers: int) -> float:
         """Seconds per call that the tool spends outside what it measures."""
-        raise NotImplementedError
+        return self.startup[0] + self.startup[1] * workers
 
     def work_s(self, cell: Cell, pool: PoolRates) -> float:
         """Seconds of what it measures, roughly, on a pool of these rates."""

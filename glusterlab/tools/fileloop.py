@@ -110,9 +110,6 @@ echo "passes: $passes"
 class FileLoop(VolumeTool):
     """A loop of a shell for each worker."""
 
-    def startup_s(self, workers: int) -> float:
-        return 1.0 + 0.05 * workers
-
     def not_runnable(self, cell: Cell, clients: int) -> str | None:
         operation, writers = cell.operation, _writers(cell)
         if operation in ("read", "mixed") and cell.runtime_s is None:

@@ -94,9 +94,6 @@ class Streams(Fio):
             return f"without the volume's options {' and '.join(missing)} the page cache hides the disks"
         return None
 
-    def startup_s(self, workers: int) -> float:
-        return 3.0 + 0.01 * workers
-
     def most_probes(self, cell: Cell) -> int:
         return 1 if ONE_LOAD in cell.options else most_loads(cell.workers)
 
@@ -196,6 +193,7 @@ def load_of(result: Measurement, cell: Cell) -> Load:
 
 STREAMS = Streams(
     name="streams",
+    startup=(3.0, 0.01),
     operations=tuple(Operation(each, each, metric="streams_held") for each in ("write", "read", "mixed")),
     options={ONE_LOAD: None},
     programs=tuple(program for program in _FIO.programs if program.name == "fio"),

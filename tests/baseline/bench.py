@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from glusterlab.hosts.fake import FakeTransport
 from glusterlab.hosts.pool import Pool
 from glusterlab.hosts.transport import Outcome
 from glusterlab.run import runner
@@ -15,6 +14,7 @@ from glusterlab.run.baseline import baseline_campaign
 from glusterlab.run.progress import RunSummary
 from glusterlab.spec import Campaign, Cluster
 from glusterlab.spec.campaign import BaselineSpec
+from tests.fake_pool import FakeTransport
 from tests.pools import HARDWARE, pool_data
 
 ARRAYS = {**HARDWARE, "disks_per_server": 2, "array_write": "1224 MB/s", "array_read": "1107 MB/s"}

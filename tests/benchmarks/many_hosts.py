@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from glusterlab.hosts.fake import FakeTransport, FakeVolume
 from glusterlab.hosts.gluster import Volume
 from glusterlab.hosts.transport import Stop
 from glusterlab.spec import Campaign, Cluster
 from glusterlab.testbed import cgroups, local, network
 from glusterlab.testbed.options import TestbedOptions
+from tests.fake_pool import FakeTransport, FakeVolume
 
 DISKS = [f"sd{letter}" for letter in "abcdefghijkl"]
 """Devices of the bricks of every server."""

@@ -3,10 +3,10 @@
 import pytest
 
 from glusterlab.errors import HostError
-from glusterlab.hosts.fake import FakeTransport
 from glusterlab.hosts.transport import Outcome, Stop
 from glusterlab.spec import Cluster
 from glusterlab.spec.cluster import Host
+from tests.fake_pool import FakeTransport
 
 
 class Recorder(FakeTransport):

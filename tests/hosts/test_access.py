@@ -9,7 +9,6 @@ import pytest
 
 from glusterlab.errors import VolumeError
 from glusterlab.hosts import access, health, script
-from glusterlab.hosts.fake import FakeTransport
 from glusterlab.hosts.gluster import Volume
 from glusterlab.hosts.pool import Pool
 from glusterlab.hosts.transport import Outcome
@@ -17,6 +16,7 @@ from glusterlab.spec import Cell, Cluster
 from glusterlab.spec.cell import Layout
 from glusterlab.spec.cluster import REAL_HARDWARE
 from glusterlab.store.records import Health, Mounted
+from tests.fake_pool import FakeTransport
 from tests.hosts.shell import bash, call, is_running
 from tests.pools import pool_data
 

@@ -7,11 +7,11 @@ from glusterlab.cli.check import rows_of, show_check
 from glusterlab.hosts import facts, lock
 from glusterlab.hosts.check import CODES, Finding, check
 from glusterlab.hosts.check.finding import OF_CLIENTS, OF_HOSTS, OF_POOL, OF_SERVERS
-from glusterlab.hosts.fake import FakeTransport, FakeVolume, write_part
 from glusterlab.hosts.pool import Pool
 from glusterlab.hosts.transport import Outcome
 from glusterlab.spec import Cluster
 from glusterlab.spec.cluster import TestbedMark
+from tests.fake_pool import FakeTransport, FakeVolume, write_part
 from tests.hosts.conftest import Recorder
 from tests.pools import pool_data
 

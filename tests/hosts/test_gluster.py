@@ -5,7 +5,6 @@ import pytest
 
 from glusterlab.errors import HostError, ParseError, RefusedError, SpecError
 from glusterlab.hosts import gluster, health
-from glusterlab.hosts.fake import FakeTransport, FakeVolume
 from glusterlab.hosts.gluster import (
     MAX_XML_BYTES,
     Volume,
@@ -21,6 +20,7 @@ from glusterlab.spec import Cluster, Layout
 from glusterlab.spec.cell import Bricks
 from glusterlab.spec.cluster import Backing, Host, ScaleParameters
 from glusterlab.store.records import Health
+from tests.fake_pool import FakeTransport, FakeVolume
 from tests.pools import HARDWARE, pool_data
 
 DATA = Path(__file__).parents[1] / "data" / "gluster"

@@ -6,11 +6,11 @@ import pytest
 
 from glusterlab.hosts import gluster
 from glusterlab.hosts import health as probe
-from glusterlab.hosts.fake import FakeTransport
 from glusterlab.hosts.pool import Pool
 from glusterlab.spec import Cluster
 from glusterlab.spec.cell import Layout
 from glusterlab.store.records import BrickConnection
+from tests.fake_pool import FakeTransport
 from tests.pools import pool_data
 
 LAYOUT = Layout(name="mirror", type="replicate", subvolumes=1, replica=2, backing="jbod")

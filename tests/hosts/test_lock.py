@@ -15,10 +15,10 @@ import pytest
 from glusterlab.errors import HostError, LockLostError, StoppedError, UsageError
 from glusterlab.hosts import files as workdir
 from glusterlab.hosts import lock, script
-from glusterlab.hosts.fake import OWNER, FakeTransport
 from glusterlab.hosts.lock import Owner
 from glusterlab.hosts.pool import MARKER, Pool
 from glusterlab.spec import Cluster
+from tests.fake_pool import OWNER, FakeTransport
 from tests.hosts.conftest import Recorder
 from tests.hosts.shell import ALONE, STATES, bash, report
 from tests.pools import pool_data

@@ -15,7 +15,7 @@ from glusterlab.errors import HostError
 from glusterlab.hosts import files as workdir
 from glusterlab.hosts import health as probe
 from glusterlab.hosts import script
-from glusterlab.hosts.fake import write_part
+from tests.fake_pool import write_part
 from tests.hosts.shell import ALONE, STATES, bash, call, report, result
 
 pytestmark = pytest.mark.security

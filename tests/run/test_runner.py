@@ -15,7 +15,6 @@ from unittest.mock import patch
 import pytest
 
 from glusterlab.errors import CommandError, HostError, LockLostError, RawStoreError, RefusedError, SpecError, UsageError
-from glusterlab.hosts.fake import OWNER, FakeTransport, FakeVolume, Hook
 from glusterlab.hosts.gluster import Volume
 from glusterlab.hosts.health import health_reasons
 from glusterlab.hosts.lock import Owner
@@ -43,6 +42,7 @@ from glusterlab.tools import volume_tools
 from glusterlab.tools.base import Measurement
 from glusterlab.tools.iozone import IOZONE
 from glusterlab.tools.records import Source, WorkloadRecord
+from tests.fake_pool import OWNER, FakeTransport, FakeVolume, Hook
 from tests.packed import digests_of, read_raw
 from tests.pools import campaign_data, pool_data
 

@@ -15,7 +15,6 @@ import glusterlab
 from glusterlab.analysis.select import select, summarise
 from glusterlab.errors import ParseError, SpecError
 from glusterlab.hosts import script
-from glusterlab.hosts.fake import FakeTransport
 from glusterlab.hosts.pool import Pool
 from glusterlab.parse import parse
 from glusterlab.plots import marks
@@ -30,6 +29,7 @@ from glusterlab.tables.schema import SCHEMAS
 from glusterlab.tools import directions, host_tools, readers, runnable, tools, volume_tools
 from glusterlab.tools.base import Measurement, PoolRates
 from glusterlab.tools.records import METRICS, Operation, WorkloadRecord
+from tests.fake_pool import FakeTransport
 from tests.pools import campaign_data
 from tests.store import conftest as store
 from tests.tools.jobs import contract, make_cell, make_job

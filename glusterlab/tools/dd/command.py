@@ -24,9 +24,6 @@ _TIMED = 'export LC_ALL=C TIMEFORMAT="real %R"; echo {head}$EPOCHREALTIME; echo 
 class Dd(VolumeTool):
     """dd, started for every worker at once."""
 
-    def startup_s(self, workers: int) -> float:
-        return 1.0 + 0.05 * workers
-
     def not_runnable(self, cell: Cell, clients: int) -> str | None:
         if cell.files_per_worker != 1:
             return "dd works on one file per worker: leave files_per_worker out"

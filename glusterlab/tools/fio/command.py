@@ -47,9 +47,6 @@ _SHOWN = 5
 class Fio(base.VolumeTool):
     """fio on all clients, also for a single worker."""
 
-    def startup_s(self, workers: int) -> float:
-        return 3.0 + 0.05 * workers
-
     def not_runnable(self, cell: Cell, clients: int) -> str | None:
         if cell.files_per_worker != 1:
             return "fio works on one file per worker: leave files_per_worker out"
@@ -188,6 +185,7 @@ def _percentiles(buckets: Mapping[float, int]) -> dict[str, Any]:
 
 FIO = Fio(
     name="fio",
+    startup=(3.0, 0.05),
     recognise=recognise,
     read=read,
     operations=(

@@ -37,10 +37,6 @@ def _sizes(cell: Cell) -> tuple[str, ...]:
 class Iozone(base.VolumeTool):
     """IOzone's cluster mode over all clients, also for a single worker."""
 
-    def startup_s(self, workers: int) -> float:
-        """Measured with 3.489 over open connections, 1 to 96 workers on 12 clients: workers are started in turn."""
-        return 6.0 + 0.25 * workers
-
     def not_runnable(self, cell: Cell, clients: int) -> str | None:
         if cell.file_size_bytes % IOZONE_KB or (cell.record_size_bytes or 0) % IOZONE_KB:
             return "IOzone takes sizes in whole KiB"
@@ -124,6 +120,8 @@ IOZONE = Iozone(
     operations=OPERATIONS,
     other_operations=(base.Operation("rewrite", "write"), base.Operation("reread", "read", needs_files=True)),
     options=OPTIONS,
+    # measured with 3.489 over open connections, 1 to 96 workers on 12 clients: workers are started in turn
+    startup=(6.0, 0.25),
     programs=PROGRAMS,
     processes={"iozone": "iozone"},
     measured_part="onset",
