@@ -87,6 +87,12 @@ RAW = argument("RAW", "Folder of a campaign below raw/.", autocompletion=complet
 RAWS = argument(
     "RAW...", "Folders of campaigns below raw/; of several the first is the reference.", autocompletion=complete_raw
 )
+RAWS_OR_ALL = argument(
+    "[RAW]...",
+    "Folders of campaigns; default: all below raw/ that are no baselines.",
+    default=None,
+    autocompletion=complete_raw,
+)
 RAW_ROOT = path_option("DIR", "Where campaigns are kept.", "--raw", default=Path("raw"))
 JSON = flag("--json", "JSON on stdout, for scripts.")
 # its callback does what it says: whoever opens a campaign then need not be told

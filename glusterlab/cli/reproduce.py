@@ -16,11 +16,11 @@ from glusterlab.cli.options import (
     JSON,
     RAW,
     RAW_ROOT,
+    RAWS_OR_ALL,
     VERIFY,
     argument,
     commands,
     complete_files,
-    complete_raw,
     flag,
     option,
     path_option,
@@ -123,12 +123,7 @@ def show_tables(made: Written, folder: str, *, as_json: bool) -> None:
     "glusterlab reproduce --check   (what is stale; runs nothing)",
 )
 def reproduce(
-    raw: list[Path] | None = argument(
-        "[RAW]...",
-        "Folders of campaigns; default: all below raw/ that are no baselines.",
-        default=None,
-        autocompletion=complete_raw,
-    ),
+    raw: list[Path] | None = RAWS_OR_ALL,
     notebook: list[str] | None = option("NAME", "Only this notebook; may be given again."),
     jobs: int | None = typer.Option(None, min=1, help="Notebooks at a time; default: one per processor."),
     force: bool = flag("--force", "Run also what did not change."),

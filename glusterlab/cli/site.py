@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from glusterlab.cli.console import complain, show, talk
-from glusterlab.cli.options import JSON, VERIFY, argument, commands, complete_raw, flag, option, path_option
+from glusterlab.cli.options import JSON, RAWS_OR_ALL, VERIFY, commands, flag, option, path_option
 from glusterlab.errors import UsageError
 
 app, command = commands()
@@ -22,12 +22,7 @@ app, command = commands()
     more="Open index.html of the folder in a browser, or put the folder on any web server: it asks for nothing else.",
 )
 def site(
-    raw: list[Path] | None = argument(
-        "[RAW]...",
-        "Folders of campaigns; default: all below raw/ that are no baselines.",
-        default=None,
-        autocompletion=complete_raw,
-    ),
+    raw: list[Path] | None = RAWS_OR_ALL,
     output: Path | None = path_option("DIR", "Folder for the report; default: figures/site."),
     raw_url: str = option("URL", "Where pages find raw files; default: raw/ from the report.", default=""),
     pdf: Path | None = path_option("FILE", "Print the sections of the campaign that is named, by Chromium.", "--pdf"),

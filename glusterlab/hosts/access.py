@@ -54,9 +54,9 @@ _LACKS = {
 }
 
 
-def lines_of_facts() -> list[str]:
+def line_of_facts() -> str:
     """The line of a script that reports what a host can serve and mount; it needs `SHELL`."""
-    return [script.part("access", "gl_access_facts")]
+    return script.part("access", "gl_access_facts")
 
 
 def lines_of_check(host: Host, cluster: Cluster) -> list[str]:
@@ -78,7 +78,7 @@ def read_facts(cluster: Cluster) -> dict[str, Mapping[str, str]]:
 
 
 def _ask_facts(pool: Pool, names: Sequence[str]) -> dict[str, Mapping[str, str]]:
-    answers = _run(pool, dict.fromkeys(names, lines_of_facts()[0]))
+    answers = _run(pool, dict.fromkeys(names, line_of_facts()))
     return {
         name: dict(line.split(" ", 1) for line in parts["access"].text.splitlines() if " " in line)
         for name, parts in answers.items()
@@ -105,9 +105,11 @@ def _can(facts: Mapping[str, Mapping[str, Any]], host: Host, role: str, *names: 
     return not set(names).isdisjoint(str(facts.get(host.name, {}).get(f"access_{role}", "")).split())
 
 
-def server_of(access: str, cluster: Cluster, facts: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """The program by which all servers can serve."""
-    names = _KINDS[access].servers
+def server_of(
+    access: str, cluster: Cluster, facts: Mapping[str, Mapping[str, Any]], *, gnfs: bool = True
+) -> str | None:
+    """The program by which all servers can serve; `gnfs`: whether it may be gNFS."""
+    names = (name for name in _KINDS[access].servers if gnfs or name != "gnfs")
     return next((name for name in names if all(_can(facts, each, "server", name) for each in cluster.servers)), None)
 
 
@@ -203,7 +205,9 @@ def _serve(pool: Pool, cluster: Cluster, volume: Volume, mark: str) -> str:
     """Start the servers, and wait until they serve; returns their name."""
     servers = [server.name for server in cluster.servers]
     facts = _ask_facts(pool, servers)
-    program = server_of(volume.access, cluster, facts)
+    # a volume that has gNFS off is served by Ganesha where both are there
+    gnfs = dict(volume.layout.options).get("nfs.disable") != "on"
+    program = server_of(volume.access, cluster, facts, gnfs=gnfs)
     if program is None:
         raise VolumeError(f"not all servers can serve {volume.access}: there is {_LACKS[volume.access]}")
     clients = [client.address for client in cluster.clients]

@@ -26,10 +26,7 @@ _WHOLE_NUMBERS = frozenset({"cpus", "memory_bytes", "interface_mtu", "work_dir_f
 
 def lines(host: Host, cluster: Cluster) -> list[str]:
     """The lines of a script, with access.sh, that report a host's facts and, on a server, its brick file systems."""
-    found = [
-        script.part("facts", "gl_facts", host.interface, cluster.work_dir, *host.devices),
-        *access.lines_of_facts(),
-    ]
+    found = [script.part("facts", "gl_facts", host.interface, cluster.work_dir, *host.devices), access.line_of_facts()]
     if cluster.role(host.name) == "server":
         roots = [root for backing in cluster.backings.values() for root in backing.bricks]
         found.append(script.part("filesystems", "gl_filesystems", *roots))

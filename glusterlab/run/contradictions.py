@@ -77,15 +77,12 @@ def out_of_order(log: Path, window: Window, beside: Sequence[tuple[float, float]
             if any(begin <= start <= end <= over for begin, over in beside):
                 continue
             apart = end <= window.start + CLOCK_S or start >= window.end - CLOCK_S
-            if end < start or start < last - CLOCK_S or not (apart or _is_measurement(start, end, window)):
+            measured = abs(start - window.start) <= CLOCK_S and abs(end - window.end) <= CLOCK_S
+            if end < start or start < last - CLOCK_S or not (apart or measured):
                 yield f"a command on {entry['host']} is logged from {start:.0f} to {end:.0f}, out of its order"
                 return
             if apart and start >= window.end - CLOCK_S:
                 last = window.end
-
-
-def _is_measurement(start: float, end: float, window: Window) -> bool:
-    return abs(start - window.start) <= CLOCK_S and abs(end - window.end) <= CLOCK_S
 
 
 def too_fast(folder: Path, sample: Sample, cell: Cell, record: WorkloadRecord) -> float | None:

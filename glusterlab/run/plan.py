@@ -192,12 +192,13 @@ def _why_not(cell: Cell, cluster: Cluster | None, ready: Collection[str]) -> str
     found = _access_problem(cell, tool, cluster) or _event_problem(cell, tool)
     if found is not None or cluster is None:
         return found
+    there = len(cluster.clients)
     return (
         (None if cell.tool in ready else tool.not_ready(cluster))
         or (None if cell.access == "existing" else layout_problem(cell.layout_after, cluster))
         or _model_problem(cell, cluster)
-        or _clients_problem(cell, cluster)
-        or tool.not_runnable(cell, cell.clients or len(cluster.clients))
+        or (f"it needs {cell.clients} clients, and the cluster has {there}" if (cell.clients or 0) > there else None)
+        or tool.not_runnable(cell, cell.clients or there)
     )
 
 
@@ -211,13 +212,6 @@ def _event_problem(cell: Cell, tool: VolumeTool) -> str | None:
     if cell.event.at_s is None and not tool.needs_files(cell.operation):
         return f"before {cell.operation} there are no files to move or to heal: state 'at', by when there are some"
     return event_problem(cell)
-
-
-def _clients_problem(cell: Cell, cluster: Cluster) -> str | None:
-    there = len(cluster.clients)
-    if cell.clients is not None and cell.clients > there:
-        return f"it needs {cell.clients} clients, and the cluster has {there}"
-    return None
 
 
 def _access_problem(cell: Cell, tool: VolumeTool, cluster: Cluster | None) -> str | None:

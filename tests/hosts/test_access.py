@@ -23,7 +23,7 @@ from tests.pools import pool_data
 pytestmark = pytest.mark.security
 
 NFS = "mounted 0:24 nfs {} rw,vers=3,nolock,proto=tcp,mountproto=tcp\n"
-Make = Callable[[str], Volume]
+Make = Callable[..., Volume]
 
 
 @pytest.fixture
@@ -34,9 +34,9 @@ def cluster() -> Cluster:
 
 @pytest.fixture
 def make(cluster: Cluster) -> Make:
-    def volume(name: str) -> Volume:
+    def volume(name: str, **options: str) -> Volume:
         kind: dict[str, Any] = {"type": "other"} if name == "existing" else {"type": "replicate", "replica": 2}
-        layout = Layout(name="mirror", subvolumes=1, backing="jbod", **kind)
+        layout = Layout(name="mirror", subvolumes=1, backing="jbod", options=tuple(options.items()), **kind)
         size = {"file_size_bytes": 1, "nominal_file_size_bytes": 1}
         facts = {"tool": "iozone", "operation": "write", "workers": 1, "model": REAL_HARDWARE, **size}
         return access.volume_of(Cell.model_validate({"layout": layout, "access": name, **facts}), cluster)
@@ -65,6 +65,19 @@ def test_clients_mount_from_servers_in_turn_with_the_stated_options(
     # what was set up before is taken away first, mounts before their servers
     order = [text.split(" ")[0] for name, text in fake.calls if name in ("c1", "s1")]
     assert order[:2] == ["gl_unmount_served", "gl_unserve"]
+
+
+@pytest.mark.parametrize(("options", "served_by"), [({}, "gnfs"), ({"nfs.disable": "on"}, "ganesha.nfsd")])
+def test_of_two_servers_of_nfs_a_volume_has_gnfs_unless_that_is_off(
+    cluster: Cluster, fake: FakeTransport, make: Make, options: dict[str, str], served_by: str
+) -> None:
+    volume = make("nfs3", **options)
+    fake.answers |= {(server, "gl_access_facts"): "access_server gnfs ganesha.nfsd\n" for server in ("s1", "s2")}
+    for name in ("c1", "c2", "c3"):
+        fake.answers[name, "gl_mounted_below"] = NFS.format(access.source_of(cluster, volume, name))
+    set_up(cluster, fake, volume)
+    assert all(f" {served_by} " in fake.scripts(name, "gl_serve ")[0] for name in ("s1", "s2"))
+    assert fake.volumes[volume.name].options.get("nfs.disable") == ("off" if served_by == "gnfs" else "on")
 
 
 @pytest.mark.parametrize(("said", "code", "asked"), [("No such file or directory", 0, 3), ("access denied", 1, 1)])
