@@ -57,6 +57,7 @@ def build_samples(
                 "kind": layout[3],
                 "server_model": "",
                 "access": "native",
+                "served_by": "",
                 "tool": tool,
                 "operation": operation,
                 "file_size_bytes": nominal // scale if tool == "iozone" else nominal,

@@ -10,7 +10,6 @@ An IOzone writer that is told to stop is measured up to its flush, and then writ
 still measured: so of writes that it stops the truth lies between the two views.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import pandas as pd
 from glusterlab.analysis.saturation.timeline import timelines
 from glusterlab.analysis.select import DIRECTIONS, POINT, by_operation, valid_samples, with_series
 from glusterlab.spec.cell import layout_of
-from glusterlab.stats import Estimate, contrast_interval
+from glusterlab.stats import contrast_interval
 from glusterlab.tables.parts import measured_parts
 from glusterlab.tools.records import WHOLE
 
@@ -78,7 +77,9 @@ def counting_views(samples: pd.DataFrame, payload: pd.DataFrame) -> pd.DataFrame
         record: dict[Any, Any] = cell.iloc[0].to_dict() | {name: cell[name].mean() for name in means}
         apart: list[str] = []
         for name in ("whole", "payload"):
-            ratio = _ratio(cell["tool_bytes_per_s"] / cell[f"{name}_bytes_per_s"])
+            # within each sample, over the samples that have it
+            ratios = cell["tool_bytes_per_s"] / cell[f"{name}_bytes_per_s"]
+            ratio = contrast_interval([[each for each in ratios if np.isfinite(each)]], [])
             ends = {"": ratio.centre, "_low": ratio.low, "_high": ratio.high}
             record |= {f"tool_over_{name}{end}": value for end, value in ends.items()}
             # NaN is not known to differ
@@ -86,8 +87,3 @@ def counting_views(samples: pd.DataFrame, payload: pd.DataFrame) -> pd.DataFrame
         records.append(record | {"n": len(cell), "disagree": ", ".join(apart)})
     table = pd.DataFrame.from_records(records, columns=COUNTING)
     return by_operation(table, "nominal_file_size_bytes", "series", "workers")
-
-
-def _ratio(ratios: Iterable[float]) -> Estimate:
-    """The ratio within each sample, over the samples that have it: geometric mean, t interval of the logarithms."""
-    return contrast_interval([[ratio for ratio in ratios if np.isfinite(ratio)]], [])

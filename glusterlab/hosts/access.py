@@ -7,7 +7,7 @@ from them in turn. What others started, or mounted, is left alone.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -106,9 +106,10 @@ def _can(facts: Mapping[str, Mapping[str, Any]], host: Host, role: str, *names: 
 
 
 def server_of(
-    access: str, cluster: Cluster, facts: Mapping[str, Mapping[str, Any]], *, gnfs: bool = True
+    access: str, cluster: Cluster, facts: Mapping[str, Mapping[str, Any]], options: Iterable[tuple[str, str]] = ()
 ) -> str | None:
-    """The program by which all servers can serve; `gnfs`: whether it may be gNFS."""
+    """The program by which all servers can serve a volume with these options; not by gNFS where that is off."""
+    gnfs = ("nfs.disable", "on") not in options
     names = (name for name in _KINDS[access].servers if gnfs or name != "gnfs")
     return next((name for name in names if all(_can(facts, each, "server", name) for each in cluster.servers)), None)
 
@@ -205,9 +206,7 @@ def _serve(pool: Pool, cluster: Cluster, volume: Volume, mark: str) -> str:
     """Start the servers, and wait until they serve; returns their name."""
     servers = [server.name for server in cluster.servers]
     facts = _ask_facts(pool, servers)
-    # a volume that has gNFS off is served by Ganesha where both are there
-    gnfs = dict(volume.layout.options).get("nfs.disable") != "on"
-    program = server_of(volume.access, cluster, facts, gnfs=gnfs)
+    program = server_of(volume.access, cluster, facts, volume.layout.options)
     if program is None:
         raise VolumeError(f"not all servers can serve {volume.access}: there is {_LACKS[volume.access]}")
     clients = [client.address for client in cluster.clients]

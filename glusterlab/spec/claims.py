@@ -129,7 +129,8 @@ Sentence = Annotated[str, Field(min_length=1, max_length=1000)]
 class Cells(SpecModel):
     """Selectors of cells; a list is several, and what is left out is any or the claim's own; of workers, the best.
 
-    All but layout and size match what is equal in the samples table, and access ``nfs`` is ``nfs3``, too.
+    All but layout and size match what is equal in the samples table, and access ``nfs`` is ``nfs3``, too, which
+    is ``served_by`` ``gnfs`` or ``ganesha.nfsd``.
     ``options``: all those of the volume, as ``name=value; name=value``, and "" for none; ``release``: of GlusterFS;
     ``hot``: geometry of the hot tier, and none where it is left out; so are ``features``, ``bitrot; quota`` for both,
     and ``event``, ``rebalance`` (by any ``event_throttle`` where that is left out) or ``reset-brick``.
@@ -137,6 +138,7 @@ class Cells(SpecModel):
 
     layout: Axis[Name] | None = None
     access: Axis[Name] | None = None
+    served_by: Axis[Literal["gnfs", "ganesha.nfsd", "smbd"]] | None = None
     tool: Axis[Name] | None = None
     operation: Axis[Name] | None = None
     size: Axis[Size] | None = None

@@ -26,10 +26,11 @@ from filelock import FileLock
 
 from glusterlab import parallel
 from glusterlab.errors import ParseError, RawStoreError, UsageError
+from glusterlab.hosts.access import server_of
 from glusterlab.run.event import event_columns
 from glusterlab.run.measured import read_result
 from glusterlab.spec.cell import Cell, layout_problem, place_bricks
-from glusterlab.spec.cluster import Backing, Cluster
+from glusterlab.spec.cluster import SERVED, Backing, Cluster
 from glusterlab.spec.yaml import load_cluster
 from glusterlab.store import digests
 from glusterlab.store.campaign import RawStore, Sample
@@ -333,6 +334,9 @@ def _jobs(store: RawStore, files: Mapping[str, str], wanted: Collection[str] | N
         version, hosts = gluster_versions(environments[1], sample.servers), environments.get(sample.machine, {})
         facts = {"gluster_version": version, "kind": kind, "server_model": model, **_hot(cell, backings)}
         facts |= _devices(cell, loaded, hosts.get("hosts", {}))
+        facts["served_by"] = ""
+        if loaded is not None and cell.access in SERVED:
+            facts["served_by"] = server_of(cell.access, loaded, hosts.get("hosts", {}), cell.layout.options) or ""
         facts["disk_latency_s"] = (latency or 0.0) if cell.model.heads else 0.0
         job = SampleJob(sample, cell, facts)
         if f"{job.folder}/sample.json" in files and (wanted is None or sample.cell_id in wanted):

@@ -37,6 +37,7 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
         "features": ("str", "of the volume: bitrot and quota, separated by '; '; empty without any"),
         "server_model": ("str", "entry of server_models in cluster.yaml; empty where none is named"),
         "access": ("str", "native, ..."),
+        "served_by": ("str", "what served NFS or SMB: gnfs, ganesha.nfsd or smbd; empty for others, or not known"),
         "caches": ("str", "cold: dropped before the sample; hot: filled by a pass that was not measured"),
         "event": ("str", "what happened to the pool meanwhile: rebalance or reset-brick; empty for nothing"),
         "event_throttle": ("str", "how hard a rebalance: lazy, normal or aggressive; else empty"),

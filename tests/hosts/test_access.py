@@ -143,6 +143,8 @@ def test_what_hosts_lack_is_told_by_access(cluster: Cluster) -> None:
     assert found["nfs3"] == "access 'nfs3': expected one of gnfs and ganesha.nfsd on all servers"
     facts["s1"]["access_server"] = "gnfs"
     assert "nfs3" not in access.lacking(cluster, facts)
+    assert access.server_of("nfs3", cluster, facts) == "gnfs"
+    assert access.server_of("nfs3", cluster, facts, [("nfs.disable", "on")]) is None
 
 
 def read(**changed: Any) -> Health:

@@ -276,6 +276,7 @@ def _words(cells: Cells) -> str:
     parts = [*(cells.layout or ()), *(cells.tool or ()), *(cells.operation or ())]
     parts += [format_size(size) for size in cells.size or ()]
     parts += [access for access in cells.access or () if access != "native"]
+    parts += [f"by {name}" for name in cells.served_by or ()]
     parts += [f"with {names}" for names in cells.features or () if names]
     parts += [f"during {event}" for event in cells.event or () if event] + [*(cells.event_throttle or ())]
     parts += [worker_count(count) for count in cells.workers or ()]
@@ -389,7 +390,7 @@ def model_limit(cells: Sequence[Mapping[str, Any]], quantity: str) -> str:
         ("workers", ("workers", "clients")),
         ("releases", ("gluster_version",)),
         ("features", ("features", "event", "event_throttle", "hot", "options")),
-        ("access", ("access",)),
+        ("access", ("access", "served_by")),
     )
     for form, columns in differ:
         if len({tuple(str(cell.get(name, False)) for name in columns) for cell in cells}) > 1:

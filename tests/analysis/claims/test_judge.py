@@ -452,12 +452,14 @@ def test_a_server_model_tells_layouts_apart_where_it_has_the_studys_names(model:
         ({"options": "cluster.lookup-optimize=on"}, True),
         ({"options": ""}, False),
         ({"hot": "3x2"}, True),
+        ({"served_by": "gnfs"}, True),
+        ({"served_by": "smbd"}, False),
         ({}, False),
     ],
 )
 def test_cells_are_chosen_by_what_the_samples_table_has(cells: dict[str, Any], there: bool) -> None:
     samples = both(1.5, 1.4).assign(record_size_bytes=4.0 * MIB, clients=12, files_per_worker=2)
-    samples = samples.assign(gluster_version="11.1", options="cluster.lookup-optimize=on")
+    samples = samples.assign(gluster_version="11.1", options="cluster.lookup-optimize=on", served_by="gnfs")
     if "hot" in cells or not cells:
         # a volume with a hot tier is taken where a claim speaks of one
         samples = samples.assign(hot="3x2", hot_kind="nvme")
