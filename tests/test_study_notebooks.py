@@ -45,6 +45,8 @@ TESTBEDS: dict[str, dict[str, Any]] = {
     | {"medium_file_scale": 20},
     "rhgs-3.1/testbed-features": {"clients": 4, "disks": 0, "small_file_scale": 10, "heads": ("small-file",)},
     "rhgs-3.1/testbed-raid6": {"hardware": "cluster-nfs", "servers": 4, "clients": 6, "kernel_clients": 6, "disks": 0},
+    "rhgs-3.1/testbed-servers": {"hardware": "cluster-raid6", "servers": 4, "clients": 4, "kernel_clients": 4}
+    | {"disks": 0},
     "summit-2017/testbed": {"small_file_scale": 34, "heads": ("small-file",)},
     "summit-2017/testbed-four": {"hardware": "cluster-four", "servers": 4, "clients": 4, "disks": 0},
     "testbed/heal": {"disks": 0},
@@ -54,6 +56,7 @@ TESTBEDS: dict[str, dict[str, Any]] = {
     | {"heads": ("small-file", "medium-file")},
 }
 """Options of `glusterlab testbed up` as the runbooks state them; other campaigns are planned on a runbook's cluster."""
+SERVERS = {"nfs3": "gnfs", "nfs4": "ganesha.nfsd", "smb": "smbd"}
 COLUMNS, SPREAD = SCHEMAS["samples"], (0.99, 1.0, 1.01, 0.98, 1.02, 1.0)
 EMPTY = {name: {"str": "", "int64": 1, "float64": math.nan, "bool": False}[kind] for name, (kind, _) in COLUMNS.items()}
 Made = Callable[[Cell, Cluster], dict[str, float]]
@@ -85,7 +88,9 @@ def samples_of(raw: Path, made: Made) -> pd.DataFrame:
         row = EMPTY | {name: value for name, value in known.items() if value is not None} | {"sample": planned.repeat}
         row |= {"cell_id": cell.id, "layout": layout.name, "status": "valid", "gluster_version": "10.3"}
         row |= {"options": "; ".join(f"{name}={value}" for name, value in layout.options), "scale": model.scale}
-        row |= {"features": "; ".join(layout.features), "event": ""}
+        row |= {"features": "; ".join(layout.features), "event": "", "served_by": SERVERS.get(cell.access, "")}
+        if ("nfs.disable", "on") in layout.options:
+            row |= {"served_by": "ganesha.nfsd"}
         if event := cell.event:
             row |= {"event": event.do, "event_throttle": event.throttle * bool(event.to), "event_s": 30.0}
             row |= {"event_files": 5.0}
@@ -245,6 +250,13 @@ def test_rhgs_31_has_each_figure_of_some_campaign_of_its_runbook(tmp_path: Path)
     assert (slower["name"], slower["ratio"]) == ("plain / rebalance, normal", pytest.approx(1 / 0.9))
     assert pd.read_csv(found["rhgs31-r17-rebalance-time"])[["series", "mean"]].values.tolist() == [["normal, fio", 30]]
     assert set(pd.read_csv(found["rhgs31-r2-large-files"])["layout"]) == {"replicate-2x2"}
+    both = run(tmp_path, notebooks, "rhgs-3.1/testbed-servers")
+    for name in ("rhgs31-r12-large-files-by-access", "rhgs31-r15-untar"):
+        assert set(pd.read_csv(both[name])["series"]) == {"nfs3 by gnfs", "nfs3 by ganesha.nfsd"}
+    ways = pd.read_csv(both["rhgs31-r12-large-files-by-access-ratios"])
+    assert set(zip(ways["panel"], ways["name"], strict=True)) == {
+        (operation, "ganesha.nfsd / gnfs") for operation in ("write", "read")
+    }
     # fio by SMB is in the plan of campaign-raid6 alone
     check(found, "rhgs-3.1", but={"rhgs31-r20-smb-random"})
     sequential = pd.read_csv(found["rhgs31-r6-ec-replica-sequential"]).query("type == 'replicate'")

@@ -24,6 +24,12 @@ def worker_count(count: float) -> str:
     return f"{count:.0f} worker{'' if count == 1 else 's'}"
 
 
+def served(samples: pd.DataFrame) -> pd.Series:
+    """The access of each sample, and the program that served it, such as ``nfs3 by ganesha.nfsd``."""
+    by = samples["served_by"].astype(str)
+    return samples["access"].astype(str) + (" by " + by).where(by != "", "")
+
+
 def best_count(table: pd.DataFrame) -> str:
     """At how many workers the values of a figure were measured, from the ``points`` of `efficiency`."""
     single = table["points"] == 1

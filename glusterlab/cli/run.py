@@ -114,7 +114,8 @@ def plan(
             talk(unasked)
         found = build_plan(specification, pool, refused=refused)
         if hosts:
-            found = without(found, lacking(pool, read_facts(pool)))
+            facts = read_facts(pool)
+            found = without(found, lambda cell: lacking(pool, facts, cell.layout.options).get(cell.access))
     cost = None if pool is None else estimate(found, pool)
     show_plan(specification, cluster_file, found, cost, cells=cells, as_json=json)
     if not found.samples:

@@ -27,6 +27,8 @@ AVAILABLE_ACCESS: tuple[Access, ...] = ("native", "gfapi", *SERVED, "existing")
 
 SHELL = "access.sh"
 
+Options = Iterable[tuple[str, str]]
+
 _DEADLINE_S = 150.0
 _REMOVE_WITHIN_S = 3600.0
 
@@ -47,7 +49,7 @@ _KINDS: Mapping[str, _Kind] = {
 }
 _LACKS = {
     "nfs3": "no NFS server: NFS-Ganesha with FSAL GLUSTER (nfs-ganesha-gluster), or a GlusterFS with gNFS, and rpcbind",
-    "nfs4": "no NFSv4 server: NFS-Ganesha with FSAL GLUSTER (nfs-ganesha-gluster), and rpcbind",
+    "nfs4": "no NFS-Ganesha with FSAL GLUSTER (nfs-ganesha-gluster), and rpcbind",
     "smb": "no samba with its module for GlusterFS (samba-vfs-modules or samba-vfs-glusterfs)",
     "nfs": "no NFS client: a kernel with nfs, and nfs-common (nfs-utils)",
     "cifs": "no SMB client: a kernel with cifs, and cifs-utils",
@@ -85,12 +87,13 @@ def _ask_facts(pool: Pool, names: Sequence[str]) -> dict[str, Mapping[str, str]]
     }
 
 
-def lacking(cluster: Cluster, facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Why hosts cannot do an access, by access; `facts` by host, as environment.json has them."""
+def lacking(cluster: Cluster, facts: Mapping[str, Mapping[str, Any]], options: Options = ()) -> dict[str, str]:
+    """Why hosts cannot do an access of a volume with these options, by access; `facts` by host, of environment.json."""
     found: dict[str, str] = {}
     for access, kind in _KINDS.items():
-        lacks, role, names = _LACKS[access], "server", kind.servers
-        if server_of(access, cluster, facts) is not None:
+        names = _servers(access, options)
+        lacks, role = _LACKS[access if names == kind.servers else "nfs4"], "server"
+        if server_of(access, cluster, facts, options) is not None:
             lacks, role, names = _LACKS[kind.client], "client", (kind.client,)
         hosts = cluster.servers if role == "server" else cluster.clients
         without = [each.name for each in hosts if not _can(facts, each, role, *names)]
@@ -106,12 +109,22 @@ def _can(facts: Mapping[str, Mapping[str, Any]], host: Host, role: str, *names: 
 
 
 def server_of(
-    access: str, cluster: Cluster, facts: Mapping[str, Mapping[str, Any]], options: Iterable[tuple[str, str]] = ()
+    access: str, cluster: Cluster, facts: Mapping[str, Mapping[str, Any]], options: Options = ()
 ) -> str | None:
-    """The program by which all servers can serve a volume with these options; not by gNFS where that is off."""
-    gnfs = ("nfs.disable", "on") not in options
-    names = (name for name in _KINDS[access].servers if gnfs or name != "gnfs")
+    """The program by which all servers can serve a volume with these options."""
+    names = _servers(access, options)
     return next((name for name in names if all(_can(facts, each, "server", name) for each in cluster.servers)), None)
+
+
+def _servers(access: str, options: Options) -> tuple[str, ...]:
+    off = dict(options).get("nfs.disable", "").lower() in ("on", "yes", "true", "enable", "1")  # as gluster reads it
+    return tuple(name for name in _KINDS[access].servers if not off or name != "gnfs")
+
+
+def served_by(health: Health, access: str) -> str:
+    """The program that served, by a look at the servers; empty where it is not known."""
+    found = {name for services in health.services.values() for name in services} & set(_KINDS[access].servers)
+    return found.pop() if len(found) == 1 else ""
 
 
 def volume_of(cell: Cell, cluster: Cluster) -> Volume:

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from types import MappingProxyType
@@ -158,14 +158,14 @@ def build_plan(
     )
 
 
-def without(plan: Plan, lacking: Mapping[str, str]) -> Plan:
-    """A plan without the cells whose access hosts cannot do; `lacking`: why not, by access."""
-    left_out = tuple((cell, lacking[cell.access]) for cell in plan.cells if cell.access in lacking)
+def without(plan: Plan, lacks: Callable[[Cell], str | None]) -> Plan:
+    """A plan without the cells whose access hosts cannot do; `lacks` says why."""
+    left_out = {cell.id: (cell, why) for cell in plan.cells if (why := lacks(cell)) is not None}
     return replace(
         plan,
-        cells=tuple(cell for cell in plan.cells if cell.access not in lacking),
-        samples=tuple(planned for planned in plan.samples if planned.cell.access not in lacking),
-        not_runnable=(*plan.not_runnable, *left_out),
+        cells=tuple(cell for cell in plan.cells if cell.id not in left_out),
+        samples=tuple(planned for planned in plan.samples if planned.cell.id not in left_out),
+        not_runnable=(*plan.not_runnable, *left_out.values()),
     )
 
 

@@ -52,11 +52,6 @@ def volume_of(cell: Cell) -> Layout | None:
     return None if cell.access in ("none", "existing") else cell.layout
 
 
-def _layout_after(folder: Path, cell: Cell) -> Layout | None:
-    """As `volume_of`, when the sample has ended: with the bricks that an event added, where it did."""
-    return cell.layout_after if cell.event is not None and has_grown(folder) else volume_of(cell)
-
-
 def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[str]) -> Judgement:
     """Judge a sample by the files of its folder, finished or still ``.partial``; what cannot be read is a reason."""
     reasons: list[Reason] = []
@@ -80,7 +75,9 @@ def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[st
         file = folder / "gluster" / moment / "health.json"
         try:
             healths.append(read_record(Health, file))
-            layout = volume_of(cell) if moment == "before" else _layout_after(folder, cell)
+            # an event may have added bricks
+            grown = moment == "after" and cell.event is not None and has_grown(folder)
+            layout = cell.layout_after if grown else volume_of(cell)
             reasons += health_reasons(healths[-1], moment, servers, clients, layout, caches=cell.caches)
             reasons += access_reasons(healths[-1], moment, cell.access, servers)
         except ParseError as error:

@@ -103,8 +103,16 @@ def load_yaml(path: str | Path) -> tuple[Any, dict[Place, int]]:
 
 @lru_cache(maxsize=16)  # nearly all of the time goes here, and one file is read by many: nobody changes its nodes
 def _composed(text: str) -> tuple[Node | None, YAML]:
-    # libyaml takes an eighth of the time of pure Python, and ends the process where a file is nested too deeply
-    yaml, depth = YAML(typ="safe"), 0
+    try:
+        return _compose(text, YAML(typ="safe"))
+    except YAMLError:
+        # libyaml takes an eighth of the time, and knows less of YAML 1.2: 'address: fd00::1' between braces it refuses
+        return _compose(text, YAML(typ="safe", pure=True))
+
+
+def _compose(text: str, yaml: YAML) -> tuple[Node | None, YAML]:
+    # libyaml's own composer ends the process where a file is nested too deeply
+    depth = 0
     for event in yaml.parse(io.StringIO(text)):
         depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
         if depth > 2 * MAX_DEPTH:

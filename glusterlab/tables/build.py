@@ -13,6 +13,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import metadata
 from io import BytesIO
@@ -26,7 +27,7 @@ from filelock import FileLock
 
 from glusterlab import parallel
 from glusterlab.errors import ParseError, RawStoreError, UsageError
-from glusterlab.hosts.access import server_of
+from glusterlab.hosts.access import served_by
 from glusterlab.run.event import event_columns
 from glusterlab.run.measured import read_result
 from glusterlab.spec.cell import Cell, layout_problem, place_bricks
@@ -334,9 +335,6 @@ def _jobs(store: RawStore, files: Mapping[str, str], wanted: Collection[str] | N
         version, hosts = gluster_versions(environments[1], sample.servers), environments.get(sample.machine, {})
         facts = {"gluster_version": version, "kind": kind, "server_model": model, **_hot(cell, backings)}
         facts |= _devices(cell, loaded, hosts.get("hosts", {}))
-        facts["served_by"] = ""
-        if loaded is not None and cell.access in SERVED:
-            facts["served_by"] = server_of(cell.access, loaded, hosts.get("hosts", {}), cell.layout.options) or ""
         facts["disk_latency_s"] = (latency or 0.0) if cell.model.heads else 0.0
         job = SampleJob(sample, cell, facts)
         if f"{job.folder}/sample.json" in files and (wanted is None or sample.cell_id in wanted):
@@ -389,9 +387,8 @@ def work(job: _Job) -> tuple[Part, Sequence[_Job]]:
 def _sample(job: SampleJob) -> tuple[Part, Sequence[_Job]]:
     whole = job.sample.path
     # a tool's outputs are packed, too, when they are many
-    with unpacked(
-        whole, ("telemetry/", "workload/", "event/", *(("gluster/",) if job.cell.layout.hot else ()))
-    ) as folder:
+    looks = ("gluster/",) if job.cell.layout.hot or job.cell.access in SERVED else ()
+    with unpacked(whole, ("telemetry/", "workload/", "event/", *looks)) as folder:
         row, workers = _rows(job, folder)
         attached = read_import(folder).telemetry if job.sample.origin == "imported" else ()
         zones = {Path(file.file).name: file.timezone for file in attached}
@@ -439,6 +436,7 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         "features": "; ".join(cell.layout.features),
         "event": "" if cell.event is None else cell.event.do,
         "event_throttle": "" if cell.event is None or cell.event.to is None else cell.event.throttle,
+        "served_by": "",
         **job.facts,
         "files_per_worker": cell.files_per_worker or 1,
         "runtime_s": cell.runtime_s,
@@ -455,6 +453,10 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
     }
     if cell.layout.hot is not None:
         row |= _moved_files(folder)
+    if cell.access in SERVED:
+        with suppress(ParseError):
+            health = read_record(Health, folder / "gluster" / "before" / "health.json")
+            row["served_by"] = served_by(health, cell.access)
     if cell.event is not None:
         row |= event_columns(folder)
     try:

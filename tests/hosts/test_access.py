@@ -139,12 +139,14 @@ def test_what_hosts_lack_is_told_by_access(cluster: Cluster) -> None:
     found = access.lacking(cluster, facts)
     assert {name: text.partition(":")[0] for name, text in found.items()} == {n: f"access {n!r}" for n in access.SERVED}
     assert "c3 has no SMB client" in found["smb"]
-    assert "s2 has no NFSv4 server" in found["nfs4"]
+    assert "s2 has no NFS-Ganesha" in found["nfs4"]
     assert found["nfs3"] == "access 'nfs3': expected one of gnfs and ganesha.nfsd on all servers"
     facts["s1"]["access_server"] = "gnfs"
     assert "nfs3" not in access.lacking(cluster, facts)
     assert access.server_of("nfs3", cluster, facts) == "gnfs"
-    assert access.server_of("nfs3", cluster, facts, [("nfs.disable", "on")]) is None
+    off = [("nfs.disable", "true")]
+    assert access.server_of("nfs3", cluster, facts, off) is None
+    assert access.lacking(cluster, facts, off)["nfs3"].startswith("access 'nfs3': s1, s2 have no NFS-Ganesha")
 
 
 def read(**changed: Any) -> Health:
@@ -167,6 +169,12 @@ def test_servers_are_judged_as_bricks_are(after: dict[str, Any], words: list[str
     found = [*access.access_reasons(later, "after", "smb", ["s1"]), *access.access_changes(before, later)]
     assert [(reason.code, reason.message) for reason in found] == [("access-lost", text) for text in words]
     assert not list(access.access_reasons(later, "after", "native", ["s1"]))
+
+
+def test_what_served_is_known_where_all_servers_say_the_same() -> None:
+    one, other = {"rpcbind": [1], "gnfs": [2]}, {"rpcbind": [1], "ganesha.nfsd": [2]}
+    assert access.served_by(read(services={"s1": one, "s2": one}), "nfs3") == "gnfs"
+    assert access.served_by(read(services={"s1": one, "s2": other}), "nfs3") == access.served_by(read(), "nfs3") == ""
 
 
 def test_a_mount_that_changed_is_told() -> None:

@@ -178,6 +178,15 @@ def test_yaml_1_2_keeps_words_and_dates_as_text_and_reads_a_plain_alias(tmp_path
     assert load_yaml(path)[0] == plain | {"h": [1, 2], "i": [1, 2]}
 
 
+@pytest.mark.parametrize(
+    ("text", "value"), [("{a: fd00::1, b: 1}", "fd00::1"), ("{a: what?, b: 1}", "what?"), ("{a: &x-y.z 1}", 1)]
+)
+def test_what_libyaml_refuses_and_yaml_1_2_has_is_read(tmp_path: Path, text: str, value: object) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    assert load_yaml(path)[0]["a"] == value
+
+
 def test_the_resolved_specifications_read_back_as_the_same(write: Write) -> None:
     cluster = load_cluster(write("cluster.yaml", CLUSTER))
     campaign = load_campaign(write("campaign.yaml", CAMPAIGN))
