@@ -101,6 +101,12 @@ def test_each_of_its_figures_is_made_or_has_its_reason(folder: Path) -> None:
 
 
 @each_study
+def test_campaigns_of_others_that_a_study_is_held_against_are_there(folder: Path) -> None:
+    studied = {name: load_campaign(PUBLISHED.parent / name / "campaign.yaml").study for name in load_study(folder).also}
+    assert folder.name not in studied.values()
+
+
+@each_study
 def test_words_and_headings_are_in_the_document_and_sentences_are_not_copied(folder: Path) -> None:
     claims, document = claims_of(folder), load_study(folder).document
     source = SHARED / "seeds" / str(document)

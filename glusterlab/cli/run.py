@@ -91,11 +91,11 @@ def plan(
     campaign: Path = CAMPAIGN,
     cluster: Path | None = CLUSTER,
     cells: bool = flag("--cells", "One line per cell, with its id."),
-    hosts: bool = flag("--hosts", "Ask the hosts, too, what of NFS and SMB they can do."),
+    hosts: bool = flag("--hosts", "Ask the hosts, too, which tools they have, and what of NFS and SMB they can do."),
     json: bool = JSON,
 ) -> None:
     """What would run: cells, samples, time and space; and what cannot run, and why."""
-    from glusterlab.hosts.access import lacking, read_facts
+    from glusterlab.hosts import facts
     from glusterlab.run.plan import build_plan, check_campaign, estimate, without
     from glusterlab.spec import load_campaign, load_cluster
 
@@ -114,8 +114,7 @@ def plan(
             talk(unasked)
         found = build_plan(specification, pool, refused=refused)
         if hosts:
-            facts = read_facts(pool)
-            found = without(found, lambda cell: lacking(pool, facts, cell.layout.options).get(cell.access))
+            found = without(found, pool, facts.ask(pool))
     cost = None if pool is None else estimate(found, pool)
     show_plan(specification, cluster_file, found, cost, cells=cells, as_json=json)
     if not found.samples:

@@ -70,15 +70,6 @@ def lines_of_check(host: Host, cluster: Cluster) -> list[str]:
     return [script.call("gl_check_existing", cluster.existing.path, cluster.existing.work)]
 
 
-def read_facts(cluster: Cluster) -> dict[str, Mapping[str, str]]:
-    """What all hosts say that they can serve and mount, by connections of its own; `HostError` when one cannot say."""
-    pool = Pool.of(cluster, mark=f"plan.{uuid.uuid4().hex[:8]}")
-    try:
-        return _ask_facts(pool, [host.name for host in cluster.hosts])
-    finally:
-        pool.close()
-
-
 def _ask_facts(pool: Pool, names: Sequence[str]) -> dict[str, Mapping[str, str]]:
     answers = _run(pool, dict.fromkeys(names, line_of_facts()))
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import subprocess
+import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from glusterlab import __version__
 from glusterlab.hosts import access, script
+from glusterlab.hosts.pool import Pool
 from glusterlab.secrets import redact
 from glusterlab.tools import volume_tools
 
 if TYPE_CHECKING:
-    from glusterlab.hosts.pool import Pool
     from glusterlab.spec.cluster import Cluster, Host
 
 _SECTOR_BYTES = 512
@@ -109,6 +110,16 @@ def git_revision(folder: Path) -> str | None:
     with suppress(OSError, subprocess.TimeoutExpired):
         return subprocess.run(words, capture_output=True, text=True, timeout=10.0, check=False).stdout.strip() or None
     return None
+
+
+def ask(cluster: Cluster) -> dict[str, Any]:
+    """Facts of all hosts by name, by connections of its own; `HostError` when one cannot say."""
+    pool = Pool.of(cluster, mark=f"plan.{uuid.uuid4().hex[:8]}")
+    try:
+        hosts: dict[str, Any] = environment(pool, cluster)["hosts"]
+        return hosts
+    finally:
+        pool.close()
 
 
 def environment(pool: Pool, cluster: Cluster, shared_counters: Sequence[str] = ()) -> dict[str, Any]:

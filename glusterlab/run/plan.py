@@ -2,14 +2,14 @@
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from glusterlab.errors import UsageError
-from glusterlab.hosts.access import AVAILABLE_ACCESS
+from glusterlab.errors import UsageError, some
+from glusterlab.hosts.access import AVAILABLE_ACCESS, lacking, volume_of
 from glusterlab.run.baseline import expand_baseline, expected_s
 from glusterlab.spec.campaign import BaselineSpec, Campaign, Repeats, expand, most_of, unknown
 from glusterlab.spec.cell import Cell, Layout, event_problem, layout_problem, work_differences
@@ -158,8 +158,13 @@ def build_plan(
     )
 
 
-def without(plan: Plan, lacks: Callable[[Cell], str | None]) -> Plan:
-    """A plan without the cells whose access hosts cannot do; `lacks` says why."""
+def without(plan: Plan, cluster: Cluster, hosts: Mapping[str, Mapping[str, Any]]) -> Plan:
+    """A plan without the cells whose access or tool hosts cannot do, by their facts in environment.json."""
+
+    def lacks(cell: Cell) -> str | None:
+        found = lacking(cluster, hosts, cell.layout.options).get(cell.access)
+        return found or _tool_lacks(cell, cluster, hosts)
+
     left_out = {cell.id: (cell, why) for cell in plan.cells if (why := lacks(cell)) is not None}
     return replace(
         plan,
@@ -167,6 +172,17 @@ def without(plan: Plan, lacks: Callable[[Cell], str | None]) -> Plan:
         samples=tuple(planned for planned in plan.samples if planned.cell.id not in left_out),
         not_runnable=(*plan.not_runnable, *left_out.values()),
     )
+
+
+def _tool_lacks(cell: Cell, cluster: Cluster, hosts: Mapping[str, Mapping[str, Any]]) -> str | None:
+    tool = volume_tools().get(cell.tool)
+    for program in () if tool is None else tool.programs:
+        if "client" in program.roles and program.serves in ("", f"access {cell.access}"):
+            names = [client.name for client in cluster.clients[: cell.clients]]
+            if bare := [name for name in names if program.name not in hosts[name]["tools"]]:
+                have = "has" if len(bare) == 1 else "have"
+                return f"tool {cell.tool!r}: {some(bare)} {have} no {program.name} (package {program.package})"
+    return None
 
 
 def _needs_files(cell: Cell) -> bool:
@@ -388,4 +404,7 @@ def _estimate_cell(cell: Cell, cluster: Cluster) -> CellEstimate:
     if cell.event is not None:
         # a volume is made and filled, and the event is taken to last twice as long as the workload
         seconds = _LAYOUT_S + 3 * seconds
+    elif not writes and (settles_s := volume_of(cell, cluster).settles_s):
+        # each sample has a volume of its own; files are taken to move for as long as they then lie still
+        seconds = _LAYOUT_S + 2 * seconds + 2 * settles_s
     return CellEstimate(seconds=seconds, bytes=round(cell.bytes_written * layout.stored_per_byte))

@@ -167,20 +167,20 @@ def _changes(
     old: Mapping[str, Any], new: Mapping[str, Any], cells: Collection[Cell], cluster: Cluster
 ) -> Iterator[tuple[str, str]]:
     """What of the hosts and of what these cells need is not as it was: the fact's name, and a sentence."""
-    tools, served = {cell.tool for cell in cells}, sorted({cell.access for cell in cells} & {*SERVED})
+    tools = {cell.tool for cell in cells}
+    served = sorted({(cell.access, cell.layout.options) for cell in cells if cell.access in SERVED})
     # a part of a program is of its release
-    programs = {program.name for name in tools for program in runnable()[name].programs if not program.probe}
-    compared = sorted({"gluster", "sysstat", *programs})
+    programs = sorted({program.name for name in tools for program in runnable()[name].programs if not program.probe})
 
     def values(facts: Mapping[str, Any]) -> dict[str, Any]:
         sysctls = dict(sorted(facts.get("sysctls", {}).items()))
-        releases = {tool: facts.get("tools", {}).get(tool) for tool in compared}
+        releases = {tool: facts.get("tools", {}).get(tool) for tool in ("gluster", "sysstat")}
         return {**{key: facts.get(key) for key in _COMPARED_FACTS}, **sysctls, **releases}
 
     def known_late(facts: Mapping[str, Any]) -> dict[str, Any]:
         """What a campaign may have been begun without: it was not read then, or came later."""
-        serving = {name: facts.get("tools", {}).get(name) for name in (_SERVING if served else ())}
-        return {**{key: facts.get(key) for key in ("cpu_model", "gluster_digest", "existing")}, **serving}
+        tools = {name: facts.get("tools", {}).get(name) for name in (*programs, *(_SERVING if served else ()))}
+        return {**{key: facts.get(key) for key in ("cpu_model", "gluster_digest", "existing")}, **tools}
 
     for name, facts in sorted(new["hosts"].items()):
         known = old.get("hosts", {}).get(name, {})
@@ -193,8 +193,8 @@ def _changes(
         for key in {**before, **after}:
             if (was := before.get(key)) != (now := after.get(key)):
                 yield key, f"{name}: {key} {_short(was)} before, {_short(now)} now"
-    for access in served:
-        was, now = (server_of(access, cluster, facts.get("hosts", {})) for facts in (old, new))
+    for access, options in served:
+        was, now = (server_of(access, cluster, facts.get("hosts", {}), options) for facts in (old, new))
         if was is not None and was != now:
             yield access, f"{access} was served by {was} before, by {now or 'nothing'} now"
     for tool in sorted(tools):

@@ -218,10 +218,7 @@ class _Run:
         site = self.site
         site.progress.phase("reading the facts of all hosts")
         environment = facts.environment(site.pool, site.cluster, site.shared_counters)
-        known = environment["hosts"]
-        self.plan = without(
-            self.plan, lambda cell: access.lacking(site.cluster, known, cell.layout.options).get(cell.access)
-        )
+        self.plan = without(self.plan, site.cluster, environment["hosts"])
         if not self.plan.samples:
             raise UsageError(f"the hosts can run no cell of campaign '{site.campaign.name}': {self._left_out()[0]}")
         self._record(glusterlab_revision=environment["controller"]["glusterlab_revision"])

@@ -42,10 +42,14 @@ from glusterlab.reproduce.state import STATE, State
 from glusterlab.sections.comparison import Release, hold_together
 from glusterlab.sections.saturation import capacity_of, study_saturation
 from glusterlab.sections.section import Section, open_section
+from glusterlab.spec.claims import FILE as CLAIMS
+from glusterlab.spec.claims import load_claims
 from glusterlab.spec.prices import PriceList, load_prices
+from glusterlab.spec.studies import load_study, studies
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.sample import Sample
 from glusterlab.tables.build import load
+from glusterlab.tools import vocabulary
 from glusterlab.units import format_size, short_number
 
 QUANTITIES: Mapping[str, tuple[str, str, float, bool]] = {
@@ -207,9 +211,21 @@ class Report:
             "contradictions": [(one.id, other.id, why) for one, other, why in claims.contradictions()],
         }
 
-    def verdicts(self) -> dict[str, tuple[str, str]]:
-        """Verdict and measured ratio of each claim, by its id."""
-        return {str(row["id"]): (str(row["verdict"]), measured_text(row)) for _, row in self.card.iterrows()}
+    def verdicts(self) -> dict[str, dict[str, dict[str, str]]]:
+        """What was measured of each claim, by its id, of the campaign's study and of others that name the campaign."""
+        cards = {self.section.study.study: self.card}
+        for folder in studies(self.section.published_folder.parent):
+            if self.name in load_study(folder).also:
+                claims = load_claims(folder / CLAIMS, vocabulary())
+                cards[folder.name] = scorecard(claims, judge_both_views(claims, self.section.samples))
+        return {
+            study: {
+                str(row["id"]): {name: str(row[name]) for name in ("verdict", "class", "evidence")}
+                | {"measured": measured_text(row)}
+                for _, row in card.iterrows()
+            }
+            for study, card in cards.items()
+        }
 
     def findings(self) -> list[dict[str, Any]]:
         """The statements that measurements decide most firmly, each with its ratio; of one evidence one.

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,9 @@ from urllib.parse import quote
 import jinja2
 
 from glusterlab import __version__
+from glusterlab.analysis.claims.judge import EVIDENCE
 from glusterlab.analysis.claims.scorecard import published_text
-from glusterlab.analysis.claims.verdicts import VERDICTS
+from glusterlab.analysis.claims.verdicts import VERDICTS, decides
 from glusterlab.errors import GlusterlabError
 from glusterlab.figures.explorer import PAGE
 from glusterlab.reasons import MEANINGS
@@ -125,6 +127,30 @@ def _sections(report: Report) -> list[dict[str, Any]]:
     return found
 
 
+def most_decided(campaigns: Mapping[str, Mapping[str, Any]], study: str) -> dict[str, dict[str, Any]]:
+    """Of each claim of a study what the ``campaign`` says that decides most; of several the one with the most cells."""
+    found: dict[str, dict[str, Any]] = {}
+    for each in sorted(campaigns.values(), key=lambda each: -int(each["entry"]["cells"])):
+        own = each["entry"]["study"] == study
+        for claim, one in each["verdicts"].get(study, {}).items():
+            if claim not in found or decides(one["verdict"]) > decides(found[claim]["verdict"]):
+                found[claim] = one | {"campaign": each["entry"]["name"], "own": own}
+    return found
+
+
+def by_campaign(campaigns: Mapping[str, Mapping[str, Any]], study: str) -> list[dict[str, Any]]:
+    """By campaign the claims that one can tell, and the ratios behind them, of each verdict; all together last."""
+    cards = {name: each["verdicts"][study] for name, each in campaigns.items() if study in each["verdicts"]}
+    rows = []
+    for name, card in [*cards.items(), ("all together", most_decided(campaigns, study))]:
+        told = [one for one in card.values() if one["class"] in EVIDENCE]
+        claims = Counter(one["verdict"] for one in told)
+        ratios = {(one["verdict"], one.get("campaign"), one["evidence"]) for one in told if one["evidence"]}
+        counts = {each: (claims[each], sum(each == verdict for verdict, *_ in ratios)) for each in VERDICTS}
+        rows.append({"campaign": name, "counts": counts, "all": len(told)})
+    return rows
+
+
 def _questions(published: Path, campaigns: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What several studies say to one question, each with what was measured of it."""
     files = {folder.name: folder / CLAIMS for folder in studies(published) if (folder / CLAIMS).is_file()}
@@ -132,16 +158,12 @@ def _questions(published: Path, campaigns: Mapping[str, Mapping[str, Any]]) -> l
         return []
     names = vocabulary()
     stated = {study: {claim.id: claim for claim in load_claims(file, names).claims} for study, file in files.items()}
-    ordered = sorted(campaigns.values(), key=lambda each: -int(each["entry"]["cells"]))
+    told = {study: most_decided(campaigns, study) for study in files}
 
     def row(study: str, claim: str) -> dict[str, Any]:
         of = stated[study][claim]
         found = {"study": study, "id": claim, "says": of.paraphrase, "published": published_text(of)}
-        own = [each for each in ordered if each["entry"]["study"] == study and claim in each["verdicts"]]
-        told = [each for each in own if each["verdicts"][claim][0] != "not measured"]
-        if told:
-            found["verdict"], found["measured"] = told[0]["verdicts"][claim]
-        return found | {"campaign": told[0]["entry"]["name"] if told else ""}
+        return found | told[study].get(claim, {"verdict": "not measured"})
 
     return [
         {"id": question.id, "question": question.question}
@@ -202,6 +224,7 @@ def write_pages(
         "methods": {"limits": model_limits()},
         "glossary": {"terms": terms["terms"], "reasons": MEANINGS, "columns": columns},
         "sections": {"campaigns": campaigns},
+        "studies": {"fared": {study: by_campaign(campaigns, study) for study in measured}},
         "across": {"questions": _questions(published, campaigns)},
     }
     for name, title in PAGES.items():

@@ -58,7 +58,8 @@ class Study(SpecModel):
     ``notebooks``: those that run on its campaigns beside what runs on any. ``outputs`` maps the letter of a figure's
     label to the beginning of its file's name: ``F5`` is ``fig05-...`` with ``{F: fig}``, and ``G5`` ``demo-g5-...``
     with ``{G: demo-g}``. ``servers``: their roles, by the names of ``server_models`` in a cluster. ``missing``: why no
-    notebook makes a figure. ``parts`` is for notebooks, and free of form.
+    notebook makes a figure. ``also``: campaigns of other studies on hardware of this one, which its claims are held
+    against, too. ``parts`` is for notebooks, and free of form.
     """
 
     schema_version: Literal[1]
@@ -72,6 +73,7 @@ class Study(SpecModel):
     layouts: dict[Name, StudyLayout] = Field(default_factory=dict)
     saturation: tuple[Curves, ...] = ()
     missing: dict[Label, Text] = Field(default_factory=dict)
+    also: tuple[Name, ...] = ()
     parts: dict[Name, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")

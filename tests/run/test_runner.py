@@ -803,6 +803,20 @@ def test_cells_that_cannot_be_run_here_are_counted_and_named(bench: Bench, monke
     assert f"not runnable here, and left out: {why}" in bench.log
 
 
+def test_cells_whose_tool_a_client_lacks_are_left_out_until_it_is_there(bench: Bench) -> None:
+    streams = {"tool": "fio", "operations": ["write"], "file_size": "1 MiB", "record_size": "64 KiB"}
+    campaign = changed(workloads=[*CAMPAIGN["workloads"], {**streams, "model": "large-file"}])
+    bench.transport.facts = {"c2": {"tool fio": "", "tool fio-gfapi": ""}}
+    summary = bench.run(campaign)
+    assert (summary.exit_code, summary.total, summary.not_runnable) == (0, 4, 2)
+    assert summary.not_runnable_reasons == ("2 cells: tool 'fio': c2 has no fio (package fio)",)
+    bench.transport.facts = {}
+    assert bench.run(campaign).executed == 2
+    bench.transport.facts = {"c1": {"tool fio": "fio-3.39"}}
+    with pytest.raises(SpecError, match=r"c1: fio 3\.33 before, 3\.39 now"):
+        bench.run(campaign)
+
+
 def test_a_layout_that_gluster_refuses_is_left_out_and_the_rest_goes_on(bench: Bench) -> None:
     bench.transport.refused = {"a.b"}
     summary = bench.run()

@@ -22,7 +22,7 @@ from glusterlab.sections.comparison import Release
 from glusterlab.site.alone import alone
 from glusterlab.site.build import STATE, build
 from glusterlab.site.data import PAIR, Report, pairs, plain
-from glusterlab.site.pages import PAGES, script
+from glusterlab.site.pages import PAGES, by_campaign, most_decided, script
 from glusterlab.tables.build import load
 from tests.conftest import build_samples
 from tests.release_samples import KIB, MIB, SPREAD, newer, older
@@ -43,6 +43,35 @@ def records(table: dict[str, Any]) -> list[dict[str, Any]]:
         for row in table["rows"]
     ]
     return [dict(zip(columns, row, strict=True)) for row in values]
+
+
+def _campaign(name: str, cells: int, **verdicts: str) -> dict[str, Any]:
+    said = {claim: {"verdict": verdict, "class": "ratio", "evidence": "a/b"} for claim, verdict in verdicts.items()}
+    study = "demo" if name != "other" else "elsewhere"
+    return {"entry": {"name": name, "cells": cells, "study": study}, "verdicts": {"demo": said}}
+
+
+def test_of_several_campaigns_the_one_that_decides_most_of_a_claim_is_named() -> None:
+    made = [
+        _campaign("small", 2, fast="contradicted", slow="reproduced", same="insufficient n"),
+        _campaign("large", 9, fast="reproduced", slow="insufficient n", same="not measured", lost="not measured"),
+        _campaign("other", 1, same="depends on counting"),
+    ]
+    campaigns = {each["entry"]["name"]: each for each in made}
+    found = most_decided(campaigns, "demo")
+    assert {claim: (one["verdict"], one["campaign"], one["own"]) for claim, one in found.items()} == {
+        "fast": ("reproduced", "large", True),
+        "slow": ("reproduced", "small", True),
+        "same": ("depends on counting", "other", False),
+        "lost": ("not measured", "large", True),
+    }
+    assert most_decided(campaigns, "none") == {}
+    rows = {row["campaign"]: row for row in by_campaign(campaigns, "demo")}
+    assert [*rows] == ["small", "large", "other", "all together"]
+    assert rows["small"]["counts"]["reproduced"] == (1, 1)
+    # one ratio may decide several claims
+    assert (rows["large"]["counts"]["not measured"], rows["large"]["all"]) == ((2, 1), 4)
+    assert rows["all together"]["counts"]["reproduced"] == (2, 2)
 
 
 def test_means_intervals_and_samples_are_those_of_the_library(project: Path) -> None:

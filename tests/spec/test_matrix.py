@@ -455,12 +455,21 @@ def test_what_an_access_needs_is_told_by_the_plan_and_accesses_are_measured_in_b
     blocks = [name for name, _ in itertools.groupby(planned.cell.access for planned in plan.samples)]
     assert sorted(blocks) == ["native", "nfs3", "smb"]
 
-    lacking = without(plan, lambda cell: {"smb": "no samba"}.get(cell.access))
+    tool = campaign.workloads[0].tool[0]
+    can = {"access_server": "ganesha.nfsd smbd", "access_client": "nfs cifs", "tools": {tool: "3"}}
+    facts: dict[str, dict[str, Any]] = {host.name: {**can} for host in cluster.hosts}
+    assert without(plan, cluster, facts) == plan
+    facts[cluster.clients[0].name]["access_client"] = "nfs"
+    lacking = without(plan, cluster, facts)
     assert {planned.cell.access for planned in lacking.samples} == {cell.access for cell in lacking.cells}
     assert {cell.access for cell in lacking.cells} == {"native", "nfs3"}
-    assert {why for cell, why in lacking.not_runnable if cell.layout.name == "plain" and cell.access == "smb"} == {
-        "no samba"
-    }
+    reasons = {(cell.layout.name, cell.access): why for cell, why in lacking.not_runnable}
+    assert reasons["plain", "smb"].startswith(f"access 'smb': {cluster.clients[0].name} has no SMB client")
+    facts[cluster.clients[-1].name]["tools"] = {}
+    bare = without(plan, cluster, facts)
+    assert not bare.samples
+    reasons = {(cell.layout.name, cell.access): why for cell, why in bare.not_runnable}
+    assert reasons["plain", "native"].startswith(f"tool {tool!r}: {cluster.clients[-1].name} has no {tool} (package ")
 
     appliance = pool_data(servers=[], backings={}, existing={"path": "/mnt/x"})
     alone = build_plan(campaign, Cluster.model_validate(appliance))

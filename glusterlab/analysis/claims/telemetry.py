@@ -11,7 +11,7 @@ from typing import Final
 import pandas as pd
 
 from glusterlab.analysis.claims.judge import TelemetryVerdict
-from glusterlab.analysis.claims.verdicts import WIDE_TOLERANCE, Band
+from glusterlab.analysis.claims.verdicts import WIDE_TOLERANCE, Band, decides
 from glusterlab.analysis.efficiency import compare_rows
 from glusterlab.analysis.saturation.resources import FAMILIES
 from glusterlab.analysis.saturation.studies import Measured
@@ -306,10 +306,9 @@ def telemetry_verdicts(claims: Claims, evidence: Evidence) -> dict[str, Telemetr
 
 def most_decided(campaigns: Sequence[Mapping[str, TelemetryVerdict]]) -> dict[str, TelemetryVerdict]:
     """Of several campaigns the verdicts that decide most; where two decide as much, the earlier one counts."""
-    rank = {"not measured": 0, "model cannot tell": 1, "insufficient n": 2}
     found: dict[str, TelemetryVerdict] = {}
     for campaign in campaigns:
         for name, one in campaign.items():
-            if name not in found or rank.get(one.verdict, 3) > rank.get(found[name].verdict, 3):
+            if name not in found or decides(one.verdict) > decides(found[name].verdict):
                 found[name] = one
     return found

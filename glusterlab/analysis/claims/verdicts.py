@@ -31,6 +31,8 @@ Verdict = Literal[
 ]  # fmt: skip
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # all verdicts, in the order in which they are listed
 
+_DECIDES: dict[str, int] = {"not measured": 0, "model cannot tell": 1, "insufficient n": 2, "depends on counting": 3}
+
 TOLERANCE = 1.10  # factor up to which a number counts as the published one, and two things as the same
 WIDE_TOLERANCE = 1.25  # the same for "about" and "similar"
 SLIGHT = 1.15  # where "slight" ends and "notable" begins, a study's word for 18 %
@@ -38,6 +40,11 @@ LARGE = 1.5  # from which "by far" begins, a study's words for 67 %
 RESOLUTION = 1.25  # widest factor from centre to end of an interval that still tells something
 
 _NOT_STRICT = "but not at the level that several comparisons or worker counts ask for"
+
+
+def decides(verdict: str) -> int:
+    """How much a verdict decides, of several on one claim: 0 for "not measured", 4 for what holds or does not."""
+    return _DECIDES.get(verdict, 4)
 
 
 @dataclass(frozen=True, slots=True)

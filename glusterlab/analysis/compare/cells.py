@@ -8,7 +8,8 @@
    (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987) 657). 5 % allows 1 / 1.05 to 1.05.
 4. *Faster* or *slower*: the corrected p is below 0.05, and the 95 % interval leaves 1 out on that side.
 5. *Undecided*: none of these. That is not "equal": the scatter hides what there may be.
-6. *Model cannot tell*: both sides run at what a scale model's throttle lets through, which is no release's doing.
+6. *Model cannot tell*: both sides run at what a scale model's throttle lets through, which is no release's doing, or
+   the model may not speak of releases at all (``spec/models.yaml``).
 
 The correction is over all cells of a campaign that can be tested.
 """
@@ -24,6 +25,7 @@ import pandas as pd
 from glusterlab import stats
 from glusterlab.analysis.compare.rounds import Rounds, find_rounds
 from glusterlab.analysis.select import TRACE, by_operation, trace, valid_samples, with_series
+from glusterlab.spec.models import Form, model_limits
 
 Verdict = Literal[
     "faster", "slower", "equivalent within the margin", "undecided", "insufficient n", "model cannot tell"
@@ -44,6 +46,8 @@ MARGIN = 0.05  # share by which a ratio may be off 1 and count as equivalent, by
 EQUIVALENCE_LEVEL = 0.9  # level of the interval that has to lie within the margin
 
 AT_LIMIT = 0.95  # share of the throttle's limit that binds: repeats of a throttled disk scatter by the rest
+
+_RELEASES: tuple[Form, ...] = ("releases",)
 
 QUANTITIES = ("streams_held", "files_per_s", "throughput_bytes_per_s", "operations_per_s")  # the first that both have
 
@@ -240,10 +244,15 @@ def unmatched(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], name:
 
 
 def bound_by_model(table: pd.DataFrame, limits: Mapping[str, float]) -> pd.DataFrame:
-    """A comparison where cells that run at the throttle's limit (bytes/s, by ``cell_id``) have the verdict `BOUND`."""
+    """A comparison whose cells have the verdict `BOUND` where their scale model tells nothing of a release.
+
+    They run at the throttle's limit (`limits`: bytes/s, by ``cell_id``), or the model may not speak of releases.
+    """
     slower = table[["median_reference", "median_other"]].min(axis=1).astype(float)
     sizes = table["file_size_bytes"].astype(float).where(table["quantity"] == "files_per_s", 1.0)
     share = slower * sizes / table["cell_id"].astype(str).map(limits).astype(float)
     share = share.where(table["quantity"] != "operations_per_s")
-    bound = (share >= AT_LIMIT) & (table["verdict"] != stats.INSUFFICIENT)
+    rows: list[dict[str, Any]] = [{str(name): row[name] for name in row} for row in table.to_dict("records")]
+    silent = [any(limit.holds(row, _RELEASES) for limit in model_limits()) for row in rows]
+    bound = ((share >= AT_LIMIT) | np.array(silent, dtype=bool)) & (table["verdict"] != stats.INSUFFICIENT)
     return table.assign(of_throttle=share, verdict=table["verdict"].mask(bound, BOUND))

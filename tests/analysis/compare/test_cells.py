@@ -292,3 +292,11 @@ def test_what_runs_at_the_throttles_limit_tells_nothing_of_a_release(table: pd.D
     assert bound_by_model(table, below)["verdict"].tolist() == table["verdict"].tolist()
     none = bound_by_model(table, {})
     assert (none["of_throttle"].isna().all(), none["verdict"].tolist()) == (True, table["verdict"].tolist())
+
+
+def test_a_model_whose_disks_have_assumed_operations_tells_nothing_of_a_release(table: pd.DataFrame) -> None:
+    assumed = table.assign(operations_limited=table["file_size_bytes"] < MIB, heads=False)
+    found = {cell: row["verdict"] for cell, row in by_cell(bound_by_model(assumed, {})).items()}
+    assert found == {cell: BOUND if cell[1] == 32 * KIB else row["verdict"] for cell, row in by_cell(table).items()}
+    for full in ({"heads": True}, {"scale": 1.0}):
+        assert set(bound_by_model(assumed.assign(**full), {})["verdict"]) == {FASTER, SLOWER, EQUIVALENT}
