@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pytest
 
-from glusterlab.testbed import guests, local, state, tree
+from glusterlab.testbed import guests, local, network, state, tree
 from glusterlab.testbed.options import TestbedOptions
 
 T = TypeVar("T")
@@ -46,12 +46,25 @@ def started_testbed(name: str, subnet: str, *options: str, cwd: Path) -> Iterato
     """cluster.yaml of a testbed of 1 GiB disks; what an earlier one of that name left is taken down before."""
     require_testbed()
     subprocess.run(command("testbed", "down", "--name", name), cwd=cwd, capture_output=True, check=False)
-    more = (*options, "--subnet", subnet, "--release", RELEASE, "--disk-size", "1 GiB")
+    of = () if "--tree" in options else ("--release", RELEASE)
+    more = (*options, *of, "--subnet", subnet, "--disk-size", "1 GiB")
     try:
         glusterlab("testbed", "up", "--name", name, *more, cwd=cwd, deadline_s=1800)
         yield state.state_folder(name) / "cluster.yaml"
     finally:
         glusterlab("testbed", "down", "--name", name, cwd=cwd)
+        require_nothing_left(name)
+
+
+def require_nothing_left(name: str) -> None:
+    """Fail where a testbed that was taken down left a namespace, interface, loop, mount, process, cgroup or folder."""
+    lists = (["losetup", "--list"], ["mount"], ["ps", "-e", "-o", "args"])
+    texts = [subprocess.run(words, capture_output=True, text=True, check=True).stdout for words in lists]
+    left = [line for text in texts for line in text.splitlines() if f"/testbed/{name}/" in line]
+    left += [*network.namespaces(name), *network.interfaces(name)]
+    left += [str(path) for pattern in ("", "*/") for path in Path("/sys/fs/cgroup").glob(f"{pattern}glusterlab-{name}")]
+    assert left == []
+    assert not state.state_folder(name).exists()
 
 
 def command(*arguments: str | Path) -> list[str]:

@@ -34,7 +34,6 @@ def room() -> Iterator[Room]:
     sizes = ("--servers", "3", "--clients", "2", "--disks", "1", "--arrays", "0", "--scale", "256")
     with started_testbed(NAME, SUBNET, *sizes, cwd=Path.cwd()) as cluster:
         yield Room(state.State.load(cluster.parent))
-    assert not state.state_folder(NAME).exists()
 
 
 @pytest.fixture(scope="session")

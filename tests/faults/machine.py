@@ -52,6 +52,15 @@ class Room:
                     found.append(pid)
         return found
 
+    def runs(self, host: str, program: str) -> bool:
+        """Whether a program runs on a host, which may be a guest, whose processes nobody sees from outside."""
+        if host not in self.state.options.guest_names:
+            return bool(self.pids(host, program))
+        # one that was killed says nothing
+        with suppress(AssertionError, subprocess.TimeoutExpired):
+            return bool(self.ssh(host, f"pidof {program} || true").strip())
+        return False
+
     def at_work(self) -> dict[str, list[str]]:
         """Command lines that the suite left on each host: with its marker in their environment, or workloads' tools."""
         left: dict[str, list[str]] = {}

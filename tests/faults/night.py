@@ -128,7 +128,7 @@ class Night:
         """The sample whose tool works right now on all clients, as ``cell/sample-nn``."""
         for partial in self.raw.glob("cells/*/.sample-*.partial"):
             begun = (partial / "workload/throttle.json").exists() and not (partial / "workload/command.json").exists()
-            if begun and all(self.room.pids(client, "iozone") for client in self.room.clients):
+            if begun and all(self.room.runs(client, "iozone") for client in self.room.clients):
                 return f"{partial.parent.name}/{partial.name[1:].removesuffix('.partial')}"
         return None
 
