@@ -69,6 +69,8 @@ def made_by_notebooks(study: Study) -> set[str]:
 def test_there_is_a_study() -> None:
     assert "supermicro-2017" in {folder.name for folder in FOLDERS}
     unknown = load_study(PUBLISHED / "unknown")
+    guide = load_study(PUBLISHED / "supermicro-2017")
+    assert [guide.release(version) for version in ("3.8.4", "10.3")] == ["3.8.4 (upstream of RHGS 3.2)", "10.3"]
     assert (unknown.study, unknown.notebooks, unknown.layouts, unknown.role(0)) == ("none", (), {}, "")
 
 

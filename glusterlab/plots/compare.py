@@ -43,7 +43,7 @@ def release_footer(releases: Sequence[Release], rows: pd.DataFrame) -> str:
     """The footer of a comparison: every campaign, the reference first, and n and scale of what is drawn."""
     parts = []
     for each in releases:
-        version = f"GlusterFS {each.version}" if each.version else ""
+        version = f"GlusterFS {each.called}" if each.called else ""
         parts.append(", ".join(filter(None, [each.name, version, each.digest and f"manifest {each.digest[:12]}"])))
     if len(rows):
         parts.append(n_words(n for name in ("n", "n_reference", "n_other") if name in rows for n in rows[name]))

@@ -20,6 +20,7 @@ from glusterlab.plots.style import DIGEST_LENGTH
 from glusterlab.sections.section import Section, open_section, stated_limits
 from glusterlab.spec import load_campaign, load_cluster
 from glusterlab.spec.fields import suggest
+from glusterlab.spec.studies import load_study, study_folder
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.digests import names_beside
 from glusterlab.store.files import file_digest
@@ -35,6 +36,7 @@ class Release:
     name: str
     path: Path
     version: str
+    called: str  # the version with what it is to the campaign's study
     digest: str  # of its manifest
     samples: pd.DataFrame
     conditions: Conditions
@@ -102,6 +104,7 @@ def open_release(raw: Path, samples: pd.DataFrame) -> Release:
         name=store.name,
         path=store.path,
         version=version,
+        called=load_study(study_folder(campaign.study, store.path)).release(version),
         digest=file_digest(manifest) if manifest.is_file() else "",
         samples=samples,
         conditions=conditions,

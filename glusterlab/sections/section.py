@@ -296,6 +296,8 @@ def open_section(
     imported = campaign_origin(raw) == "imported"
     known = (raw / "cluster.yaml").is_file() or not imported
     cluster = load_cluster(raw / "cluster.yaml") if known else None
+    published_folder = study_folder(study or requested.study, raw)
+    of = load_study(published_folder)
     releases = sorted({str(version) for version in loaded.samples["gluster_version"].dropna()})
     if tools is not None and not releases and cluster is not None:
         # a notebook that reads no sample, or none of this campaign, still says on which release it was measured
@@ -303,7 +305,7 @@ def open_section(
         releases = [tables.gluster_versions(read_json(raw / "environment.json"), servers)]
     provenance = Provenance(
         campaign=raw.resolve().name,
-        release=", ".join(releases) or ("" if imported else "unknown"),
+        release=", ".join(map(of.release, releases)) or ("" if imported else "unknown"),
         digest=RawDigests(raw).of(tools),
         testbed=cluster is not None and cluster.is_testbed,
         imported=imported,
@@ -311,7 +313,6 @@ def open_section(
         existing=not imported and "existing" in requested.access,
         latency_s=float(cluster.hardware.disk_latency or 0.0) if cluster is not None else 0.0,
     )
-    published_folder = study_folder(study or requested.study, raw)
     return Section(
         tables=loaded,
         published=published.load(published_folder),
@@ -322,7 +323,7 @@ def open_section(
         baseline=None if cluster is None else Baseline.of(raw, cluster),
         base=project_root(base),
         published_folder=published_folder,
-        study=load_study(published_folder),
+        study=of,
         campaign=requested,
         raw=raw,
     )

@@ -58,8 +58,8 @@ class Study(SpecModel):
     ``notebooks``: those that run on its campaigns beside what runs on any. ``outputs`` maps the letter of a figure's
     label to the beginning of its file's name: ``F5`` is ``fig05-...`` with ``{F: fig}``, and ``G5`` ``demo-g5-...``
     with ``{G: demo-g}``. ``servers``: their roles, by the names of ``server_models`` in a cluster. ``missing``: why no
-    notebook makes a figure. ``also``: campaigns of other studies on hardware of this one, which its claims are held
-    against, too. ``parts`` is for notebooks, and free of form.
+    notebook makes a figure. ``releases``: what a release of GlusterFS is to it. ``also``: campaigns of other studies on
+    hardware of this one, which its claims are held against, too. ``parts`` is for notebooks, and free of form.
     """
 
     schema_version: Literal[1]
@@ -73,6 +73,7 @@ class Study(SpecModel):
     layouts: dict[Name, StudyLayout] = Field(default_factory=dict)
     saturation: tuple[Curves, ...] = ()
     missing: dict[Label, Text] = Field(default_factory=dict)
+    releases: dict[str, Text] = Field(default_factory=dict)
     also: tuple[Name, ...] = ()
     parts: dict[Name, Any] = Field(default_factory=dict)
 
@@ -98,6 +99,10 @@ class Study(SpecModel):
         """What the name of a figure begins with, from its label: ``fig05`` or ``demo-g5``."""
         prefix = self.outputs[label[0]]
         return f"{prefix}{int(label[1:]):0{1 if '-' in prefix else 2}}"
+
+    def release(self, version: str) -> str:
+        """A version with what it is to the study: ``3.8.4 (upstream of RHGS 3.2)``."""
+        return f"{version} ({self.releases[version]})" if version in self.releases else version
 
     def role(self, number: int) -> str:
         """The name of one of its servers, in their order; empty where it has fewer."""

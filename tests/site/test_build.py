@@ -155,7 +155,7 @@ def test_campaigns_are_held_together_as_the_command_does(project: Path, monkeypa
 
 def held(name: str, version: str, samples: pd.DataFrame) -> Release:
     conditions = Conditions(name, version, {}, {}, {}, {})
-    return Release(version, name, Path(name), version, "", samples, conditions, testbed=False, half_width=None)
+    return Release(version, name, Path(name), version, version, "", samples, conditions, testbed=False, half_width=None)
 
 
 def test_a_cell_is_slower_by_the_corrected_test_alone() -> None:
