@@ -179,7 +179,7 @@ def _tool_lacks(cell: Cell, cluster: Cluster, hosts: Mapping[str, Mapping[str, A
     for program in () if tool is None else tool.programs:
         if "client" in program.roles and program.serves in ("", f"access {cell.access}"):
             names = [client.name for client in cluster.clients[: cell.clients]]
-            if bare := [name for name in names if program.name not in hosts[name]["tools"]]:
+            if bare := [name for name in names if not hosts[name]["tools"].get(program.name)]:
                 have = "has" if len(bare) == 1 else "have"
                 return f"tool {cell.tool!r}: {some(bare)} {have} no {program.name} (package {program.package})"
     return None

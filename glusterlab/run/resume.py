@@ -37,6 +37,7 @@ _COMPARED_FACTS = (
 )
 _SERVING = ("nfs-ganesha", "samba", "nfs-utils", "cifs-utils")
 _MEMORY_TOLERANCE = 0.01
+_CAME = "a tool that was not there"
 _OF_A_MACHINE = frozenset({"kernel", "cpu_model", "cpus", "memory_bytes", "gluster_digest"})
 
 _SHOWN = 5
@@ -144,17 +145,19 @@ def _short(value: Any) -> str:
 def machine_of(
     store: RawStore, new: Mapping[str, Any], cells: Collection[Cell], cluster: Cluster, *, moved: bool
 ) -> int:
-    """The number of the machine that the hosts are on, among those of a campaign; with `moved` a new one is added.
+    """The number of the environment that the hosts are of, among those of a campaign.
 
-    Raises `SpecError` when hosts, or releases of what these cells need, are as no environment file has them. Of a new
-    machine's hosts kernel, CPUs, memory and the build of one GlusterFS release may differ from the first one's.
+    One is added with `moved`, and where hosts have tools now that they had not. Raises `SpecError` when hosts, or
+    releases of what these cells need, are as no environment file has them. Of a new machine's hosts kernel, CPUs,
+    memory and the build of one GlusterFS release may differ from the first one's.
     """
     for number, old in store.environments().items():
         if not (changes := list(_changes(old, new, cells, cluster))):
             return number
         if number == 1:
-            others = [sentence for key, sentence in changes if key not in _OF_A_MACHINE]
-    if moved and cluster.is_testbed and not others:
+            others = [sentence for key, sentence in changes if key not in {*_OF_A_MACHINE, _CAME}]
+    came = {key for key, _ in changes} == {_CAME}
+    if came or (moved and cluster.is_testbed and not others):
         return store.add_environment(new)
     advice = "give the campaign another name"
     if not others:
@@ -174,13 +177,13 @@ def _changes(
 
     def values(facts: Mapping[str, Any]) -> dict[str, Any]:
         sysctls = dict(sorted(facts.get("sysctls", {}).items()))
-        releases = {tool: facts.get("tools", {}).get(tool) for tool in ("gluster", "sysstat")}
+        releases = {tool: facts.get("tools", {}).get(tool) for tool in ("gluster", "sysstat", *programs)}
         return {**{key: facts.get(key) for key in _COMPARED_FACTS}, **sysctls, **releases}
 
     def known_late(facts: Mapping[str, Any]) -> dict[str, Any]:
         """What a campaign may have been begun without: it was not read then, or came later."""
-        tools = {name: facts.get("tools", {}).get(name) for name in (*programs, *(_SERVING if served else ()))}
-        return {**{key: facts.get(key) for key in ("cpu_model", "gluster_digest", "existing")}, **tools}
+        serving = {name: facts.get("tools", {}).get(name) for name in (_SERVING if served else ())}
+        return {**{key: facts.get(key) for key in ("cpu_model", "gluster_digest", "existing")}, **serving}
 
     for name, facts in sorted(new["hosts"].items()):
         known = old.get("hosts", {}).get(name, {})
@@ -192,7 +195,8 @@ def _changes(
             after["memory_bytes"] = was
         for key in {**before, **after}:
             if (was := before.get(key)) != (now := after.get(key)):
-                yield key, f"{name}: {key} {_short(was)} before, {_short(now)} now"
+                what = _CAME if was is None and key in programs else key
+                yield what, f"{name}: {key} {_short(was)} before, {_short(now)} now"
     for access, options in served:
         was, now = (server_of(access, cluster, facts.get("hosts", {}), options) for facts in (old, new))
         if was is not None and was != now:

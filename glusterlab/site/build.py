@@ -23,7 +23,7 @@ from glusterlab.store.files import file_digest, write_atomically
 
 STATE = ".site.json"
 _LOCK = ".site.lock"
-_SCHEMA_VERSION = 2
+_SCHEMA_VERSION = 3
 _OF_A_CAMPAIGN = ("data", "files", "sections")  # folders that have one for each campaign
 
 

@@ -215,7 +215,7 @@ class Report:
         """What was measured of each claim, by its id, of the campaign's study and of others that name the campaign."""
         cards = {self.section.study.study: self.card}
         for folder in studies(self.section.published_folder.parent):
-            if self.name in load_study(folder).also:
+            if folder.name not in cards and self.name in load_study(folder).also and (folder / CLAIMS).is_file():
                 claims = load_claims(folder / CLAIMS, vocabulary())
                 cards[folder.name] = scorecard(claims, judge_both_views(claims, self.section.samples))
         return {

@@ -238,7 +238,7 @@ class RawStore:
         return {number: read_json(file) for number, file in files.items()}
 
     def add_environment(self, environment: Mapping[str, object]) -> int:
-        """Store the facts of hosts on another machine; returns its number."""
+        """Store the facts of hosts that are others now, such as on another machine; returns their number."""
         number = len(self.environments()) + 1
         file = self.path / f"environment-{number}.json"
         write_atomically(file, dump_json({"schema_version": SCHEMA_VERSION, **environment}))

@@ -57,7 +57,7 @@ class Sample(Stored):
     reasons: tuple[Reason, ...] = ()
     window: Window | None = None
     phases: dict[str, float] = Field(default={})
-    machine: int = 1  # of a testbed that moved: by which environment file, see `RawStore.environments`
+    machine: int = 1  # by which environment file, see `RawStore.environments`
     exit_code: int | None = None
     disks: int
     servers: tuple[str, ...]

@@ -20,7 +20,7 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
         "round": ("int64", "of the interleaved order, from 1; those of a warm-up come before and end with 0"),
         "order": ("int64", "place in the plan"),
         "attempt": ("int64", "of the repeat, from 1"),
-        "machine": ("int64", "1; others of a testbed that moved, by environment-<n>.json"),
+        "machine": ("int64", "the environment file: 1, or that of a testbed that moved, or of tools that came later"),
         "warmup": ("bool", "there to warm up alone: never drawn, and no repeat"),
         "status": ("str", "valid, invalid or failed; only valid samples are drawn"),
         "reasons": ("str", "codes, separated by '; ': `glusterlab.reasons.MEANINGS` has what each means"),

@@ -60,7 +60,7 @@ def require_nothing_left(name: str) -> None:
     """Fail where a testbed that was taken down left a namespace, interface, loop, mount, process, cgroup or folder."""
     lists = (["losetup", "--list"], ["mount"], ["ps", "-e", "-o", "args"])
     texts = [subprocess.run(words, capture_output=True, text=True, check=True).stdout for words in lists]
-    left = [line for text in texts for line in text.splitlines() if f"/testbed/{name}/" in line]
+    left = [line for text in texts for line in text.splitlines() if f"{state.state_folder(name)}/" in line]
     left += [*network.namespaces(name), *network.interfaces(name)]
     left += [str(path) for pattern in ("", "*/") for path in Path("/sys/fs/cgroup").glob(f"{pattern}glusterlab-{name}")]
     assert left == []

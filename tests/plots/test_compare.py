@@ -103,7 +103,9 @@ def test_a_footer_says_how_long_disks_take(table: pd.DataFrame) -> None:
 
 def test_a_panel_per_campaign(table: pd.DataFrame) -> None:
     both = compare_cells(older(), {"11.1": newer(EFFECTS), "again": newer({}, offset_s=300.0)}, name="10.3")
-    unknown = [SimpleNamespace(name=name, version="", called="", digest="", testbed=False, latency_s=0.0) for name in "abc"]
+    unknown = [
+        SimpleNamespace(name=name, version="", called="", digest="", testbed=False, latency_s=0.0) for name in "abc"
+    ]
     figure = forest(both, unknown)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["11.1 against 10.3", "again against 10.3"]
     assert "manifest" not in words(figure)

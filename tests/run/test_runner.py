@@ -804,16 +804,24 @@ def test_cells_that_cannot_be_run_here_are_counted_and_named(bench: Bench, monke
 
 
 def test_cells_whose_tool_a_client_lacks_are_left_out_until_it_is_there(bench: Bench) -> None:
-    streams = {"tool": "fio", "operations": ["write"], "file_size": "1 MiB", "record_size": "64 KiB"}
-    campaign = changed(workloads=[*CAMPAIGN["workloads"], {**streams, "model": "large-file"}])
-    bench.transport.facts = {"c2": {"tool fio": "", "tool fio-gfapi": ""}}
+    fio = {"tool": "fio", "operations": ["write"], "file_size": "1 MiB", "record_size": "64 KiB"}
+    campaign = changed(workloads=[*CAMPAIGN["workloads"], {**fio, "model": "large-file"}], access=["native", "gfapi"])
+    without = {"tool fio": "", "tool fio-gfapi": " "}
+    bench.transport.facts = {"c2": without}
     summary = bench.run(campaign)
-    assert (summary.exit_code, summary.total, summary.not_runnable) == (0, 4, 2)
-    assert summary.not_runnable_reasons == ("2 cells: tool 'fio': c2 has no fio (package fio)",)
-    bench.transport.facts = {}
-    assert bench.run(campaign).executed == 2
-    bench.transport.facts = {"c1": {"tool fio": "fio-3.39"}}
-    with pytest.raises(SpecError, match=r"c1: fio 3\.33 before, 3\.39 now"):
+    assert (summary.exit_code, summary.total) == (0, 4)
+    assert "4 cells: tool 'fio': c2 has no fio (package fio)" in summary.not_runnable_reasons
+    # it came without what gfapi needs, and the facts of the hosts are kept once more
+    bench.transport.facts = {"c2": {"tool fio-gfapi": " "}}
+    summary = bench.run(campaign)
+    assert summary.executed == 2
+    assert "2 cells: tool 'fio': c2 has no fio-gfapi (package fio)" in summary.not_runnable_reasons
+    assert Counter(sample.machine for sample in bench.samples) == {1: 4, 2: 2}
+    assert bench.store.environments()[2]["hosts"]["c2"]["tools"]["fio"] == "3.33"
+    assert digests_are_right(bench.store.path)
+    assert bench.run(campaign).executed == 0
+    bench.transport.facts = {"c2": {"tool fio": "fio-3.39", "tool fio-gfapi": " "}}
+    with pytest.raises(SpecError, match=r"c2: fio 3\.33 before, 3\.39 now"):
         bench.run(campaign)
 
 

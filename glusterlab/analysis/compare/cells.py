@@ -11,7 +11,7 @@
 6. *Model cannot tell*: both sides run at what a scale model's throttle lets through, which is no release's doing, or
    the model may not speak of releases at all (``spec/models.yaml``).
 
-The correction is over all cells of a campaign that can be tested.
+The correction is over all cells of a campaign that can be tested, and of which its model may speak.
 """
 
 import math
@@ -60,7 +60,7 @@ _CELL = [
 COMPARED = [
     *("reference", "other", "cell_id", "cell", *_CELL, "quantity", "n_reference", "n_other", "rounds", "paired_by"),
     *("left_out", "one_sided", "median_reference", "median_other", "ratio", "low", "high", "low_90", "high_90"),
-    *("interval", "test", "p", "p_corrected", "least_n", "verdict", "of_throttle"),
+    *("interval", "test", "p", "p_corrected", "least_n", "verdict", "why", "of_throttle"),
     *("samples_reference", "values_reference", "samples_other", "values_other"),
 ]
 """Columns of a comparison, a row per cell and campaign.
@@ -70,7 +70,8 @@ counts valid samples that belong to no round, or have no value above 0. ``one_si
 first in its round. ``ratio`` is Hodges and Lehmann's estimate of other over reference, ``low`` to ``high`` its 95 %
 interval, ``low_90`` to ``high_90`` the one for the margin. Where the test could never be significant, ``p_corrected``
 is NaN and ``least_n`` says what all such cells of the campaign need; else that is 0. ``samples_...`` and ``values_...``
-are those that count, as in a summary. ``of_throttle``: the share of a scale model's limit that the slower side has."""
+are those that count, as in a summary. ``why`` a model cannot tell. ``of_throttle``: the share of a scale model's limit
+that the slower side has."""
 
 UNMATCHED = ["campaign", "cell_id", "cell", "why"]  # columns of the cells that cannot be compared
 
@@ -176,15 +177,27 @@ def compare_cells(
         theirs = _by_cell(samples)
         common = {cell: pair_of(mine[cell], theirs[cell]) for cell in sorted(mine.keys() & theirs.keys())}
         pairs = {cell: pair for cell, pair in common.items() if pair is not None}
-        for (cell, pair), tested in zip(pairs.items(), _tested(list(pairs.values()), rule), strict=True):
+        silent = {cell: why for cell in pairs if (why := _silent(*identity.loc[[cell]].to_dict("records")))}
+        told = {cell: pair for cell, pair in pairs.items() if cell not in silent}
+        results = dict(zip(told, _tested(list(told.values()), rule), strict=True))
+        for cell, why in silent.items():
+            (alone,) = _tested([pairs[cell]], rule)
+            results[cell] = alone if alone["verdict"] == stats.INSUFFICIENT else alone | {"verdict": BOUND, "why": why}
+        for cell, pair in pairs.items():
             records.append(
                 {"_place": place, "reference": name, "other": label, "cell_id": cell, "cell": names[cell]}
                 | {column: identity.at[cell, column] for column in _CELL}
                 | _measured(pair)
-                | tested
+                | results[cell]
             )
     table = pd.DataFrame.from_records(records, columns=["_place", *COMPARED])
     return by_operation(table, "nominal_file_size_bytes", "series", "workers", "_place").drop(columns="_place")
+
+
+def _silent(cell: Mapping[Any, Any]) -> str:
+    """Why a cell's scale model may not speak of releases; empty where it may."""
+    row = {str(name): value for name, value in cell.items()}
+    return next((limit.why for limit in model_limits() if limit.holds(row, _RELEASES)), "")
 
 
 def _measured(pair: Pair) -> dict[str, object]:
@@ -217,7 +230,8 @@ def _tested(pairs: Sequence[Pair], rule: Rule) -> list[dict[str, object]]:
         ends = {"ratio": ratio.centre, "low": ratio.low, "high": ratio.high, "low_90": tight.low, "high_90": tight.high}
         test = {"interval": ratio.method, "test": pair.test, "p": p, "p_corrected": p_corrected}
         verdict = verdict_of(ratio, tight, p_corrected, rule)
-        found.append({**ends, **test, "least_n": 0 if can else max(needed or 0, LEAST_SAMPLES), "verdict": verdict})
+        least_n = 0 if can else max(needed or 0, LEAST_SAMPLES)
+        found.append({**ends, **test, "least_n": least_n, "verdict": verdict, "why": ""})
     return found
 
 
@@ -244,15 +258,11 @@ def unmatched(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], name:
 
 
 def bound_by_model(table: pd.DataFrame, limits: Mapping[str, float]) -> pd.DataFrame:
-    """A comparison whose cells have the verdict `BOUND` where their scale model tells nothing of a release.
-
-    They run at the throttle's limit (`limits`: bytes/s, by ``cell_id``), or the model may not speak of releases.
-    """
+    """A comparison where cells that run at the throttle's limit (bytes/s, by ``cell_id``) have the verdict `BOUND`."""
     slower = table[["median_reference", "median_other"]].min(axis=1).astype(float)
     sizes = table["file_size_bytes"].astype(float).where(table["quantity"] == "files_per_s", 1.0)
     share = slower * sizes / table["cell_id"].astype(str).map(limits).astype(float)
     share = share.where(table["quantity"] != "operations_per_s")
-    rows: list[dict[str, Any]] = [{str(name): row[name] for name in row} for row in table.to_dict("records")]
-    silent = [any(limit.holds(row, _RELEASES) for limit in model_limits()) for row in rows]
-    bound = ((share >= AT_LIMIT) | np.array(silent, dtype=bool)) & (table["verdict"] != stats.INSUFFICIENT)
-    return table.assign(of_throttle=share, verdict=table["verdict"].mask(bound, BOUND))
+    bound = (share >= AT_LIMIT) & (table["verdict"] != stats.INSUFFICIENT)
+    why = table["why"].mask(bound & (table["verdict"] != BOUND), "both run at what the throttle lets through")
+    return table.assign(of_throttle=share, verdict=table["verdict"].mask(bound, BOUND), why=why)

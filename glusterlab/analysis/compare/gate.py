@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from glusterlab.analysis.compare.cells import BOUND
 from glusterlab.analysis.select import split_values
 from glusterlab.stats import ALPHA, Correction, corrected, rank_test
 
@@ -44,7 +45,7 @@ def hold(
 ) -> Outcome:
     """Hold a comparison (the tables of `glusterlab.analysis.compare.cells`) with the named others against a gate."""
     columns = ["other", "cell_id", "cell"]
-    testable = (table["least_n"].astype(int) == 0) & table["high"].notna()
+    testable = (table["least_n"].astype(int) == 0) & table["high"].notna() & (table["verdict"] != BOUND)
     short = table.loc[~testable, columns].astype(str)
     lacking = unmatched[unmatched["campaign"].isin(others)].rename(columns={"campaign": "other"})[columns]
     untested = pd.concat([short, lacking], ignore_index=True)

@@ -294,9 +294,21 @@ def test_what_runs_at_the_throttles_limit_tells_nothing_of_a_release(table: pd.D
     assert (none["of_throttle"].isna().all(), none["verdict"].tolist()) == (True, table["verdict"].tolist())
 
 
-def test_a_model_whose_disks_have_assumed_operations_tells_nothing_of_a_release(table: pd.DataFrame) -> None:
-    assumed = table.assign(operations_limited=table["file_size_bytes"] < MIB, heads=False)
-    found = {cell: row["verdict"] for cell, row in by_cell(bound_by_model(assumed, {})).items()}
-    assert found == {cell: BOUND if cell[1] == 32 * KIB else row["verdict"] for cell, row in by_cell(table).items()}
-    for full in ({"heads": True}, {"scale": 1.0}):
-        assert set(bound_by_model(assumed.assign(**full), {})["verdict"]) == {FASTER, SLOWER, EQUIVALENT}
+def test_a_model_whose_disks_have_assumed_operations_tells_nothing_of_a_release() -> None:
+    samples = {"10.3": older(), "11.1": newer(EFFECTS)}
+    assumed = {name: of.assign(operations_limited=of["heads"], heads=False) for name, of in samples.items()}
+    table = compare_cells(assumed["10.3"], {"11.1": assumed["11.1"]}, name="10.3")
+    rows = by_cell(table)
+    assert {cell: row["verdict"] for cell, row in rows.items()} == {
+        ("create", 32 * KIB): BOUND,
+        ("read", 32 * KIB): BOUND,
+        ("create", 4 * MIB): EQUIVALENT,
+        ("read", 4 * MIB): SLOWER,
+    }
+    assert "assumed" in rows["read", 32 * KIB]["why"]
+    assert rows["read", 4 * MIB]["why"] == ""
+    # Holm's correction is over the two cells of which the model may speak
+    told = table[table["verdict"] != BOUND]
+    assert told["p_corrected"].min() == pytest.approx(2 * told["p"].min())
+    full = {name: of.assign(scale=1.0) for name, of in assumed.items()}
+    assert BOUND not in set(compare_cells(full["10.3"], {"11.1": full["11.1"]}, name="10.3")["verdict"])

@@ -27,6 +27,13 @@ def test_a_release_that_measures_nothing_is_not_tested() -> None:
     assert held(Gate(0.05), newer({}), older()[older()["operation"] == "read"]).total == 2
 
 
+def test_what_a_model_cannot_tell_is_not_tested() -> None:
+    samples = [of.assign(operations_limited=of["heads"], heads=False) for of in (older(), newer(EFFECTS))]
+    told = held(Gate(0.05), samples[1], samples[0])
+    assert (told.tested, told.total) == (2, 4)
+    assert told.slower["cell"].tolist() == [SLOW]
+
+
 def test_a_loss_below_the_margin_closes_a_stricter_gate() -> None:
     """Equivalent within 10 %, and 7 % slower on evidence."""
     rule = Rule(margin=0.1)
