@@ -233,7 +233,7 @@ def test_a_changed_raw_number_is_noticed(tmp_path: Path) -> None:
     code, output = call(*nbval)
     assert code == 0, output[-2000:]
     changed = change_a_number(raw)
-    code, output = call(*nbval)
+    code, output = call(*nbval, "--exitfirst")
     assert code == 1, output[-2000:]
     assert "not as MANIFEST.sha256 has it" in output
     code, output = call("-c", "from glusterlab.cli import main; main()", "verify", str(raw))
