@@ -294,9 +294,10 @@ def test_what_runs_at_the_throttles_limit_tells_nothing_of_a_release(table: pd.D
     assert (none["of_throttle"].isna().all(), none["verdict"].tolist()) == (True, table["verdict"].tolist())
 
 
-def test_a_model_whose_disks_have_assumed_operations_tells_nothing_of_a_release() -> None:
+@pytest.mark.parametrize(("what", "why"), [("operations_limited", "assumed"), ("heads", "software is not")])
+def test_a_model_that_slows_operations_or_seeks_tells_nothing_of_a_release(what: str, why: str) -> None:
     samples = {"10.3": older(), "11.1": newer(EFFECTS)}
-    assumed = {name: of.assign(operations_limited=of["heads"], heads=False) for name, of in samples.items()}
+    assumed = {name: of.assign(**{what: of["scale"] == 1}, scale=20.0) for name, of in samples.items()}
     table = compare_cells(assumed["10.3"], {"11.1": assumed["11.1"]}, name="10.3")
     rows = by_cell(table)
     assert {cell: row["verdict"] for cell, row in rows.items()} == {
@@ -305,7 +306,7 @@ def test_a_model_whose_disks_have_assumed_operations_tells_nothing_of_a_release(
         ("create", 4 * MIB): EQUIVALENT,
         ("read", 4 * MIB): SLOWER,
     }
-    assert "assumed" in rows["read", 32 * KIB]["why"]
+    assert why in rows["read", 32 * KIB]["why"]
     assert rows["read", 4 * MIB]["why"] == ""
     # Holm's correction is over the two cells of which the model may speak
     told = table[table["verdict"] != BOUND]

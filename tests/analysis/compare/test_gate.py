@@ -28,7 +28,7 @@ def test_a_release_that_measures_nothing_is_not_tested() -> None:
 
 
 def test_what_a_model_cannot_tell_is_not_tested() -> None:
-    samples = [of.assign(operations_limited=of["heads"], heads=False) for of in (older(), newer(EFFECTS))]
+    samples = [of.assign(operations_limited=of["scale"] == 1, scale=20.0) for of in (older(), newer(EFFECTS))]
     told = held(Gate(0.05), samples[1], samples[0])
     assert (told.tested, told.total) == (2, 4)
     assert told.slower["cell"].tolist() == [SLOW]
