@@ -90,7 +90,7 @@ def test_footers_name_every_campaign_release_and_manifest(table: pd.DataFrame) -
         "n = 10",
     ]
     wanted += ["scale model 1:20 and 1:60 on one machine", "disk operations/s assumed"]
-    assumed = table.assign(operations_limited=True, heads=False)
+    assumed = table.assign(operations_limited=True, scale=table["scale"].replace(1.0, 20.0))
     for figure in (forest(assumed), bars(assumed)):
         text = words(figure).replace("\n", " · ")
         assert [part for part in wanted if part not in text] == []
@@ -98,7 +98,7 @@ def test_footers_name_every_campaign_release_and_manifest(table: pd.DataFrame) -
 
 def test_a_footer_says_how_long_disks_take(table: pd.DataFrame) -> None:
     releases: Any = [SimpleNamespace(**{**vars(each), "latency_s": 0.031}) for each in RELEASES_OPEN]
-    assert "disks that answer after 31 ms (1:20 and 1:60)" in release_footer(releases, table.assign(heads=True))
+    assert "disks that answer after 31 ms (1:1 and 1:60)" in release_footer(releases, table.assign(heads=True))
 
 
 def test_a_panel_per_campaign(table: pd.DataFrame) -> None:
