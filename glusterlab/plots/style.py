@@ -223,6 +223,12 @@ class Frame:
         self._panels: Grid = np.empty((0, 0), dtype=np.object_)
         self._around: list[Artist] = []  # words and keys around the panels
 
+    @property
+    def sentence(self) -> str:
+        """The finding as a sentence begins; ways of access, such as nfs3, are written as they are."""
+        kept = self.finding.startswith(("nfs", "smb", "gfapi"))
+        return self.finding if kept else self.finding[:1].upper() + self.finding[1:]
+
     def panels(self, rows: int = 1, columns: int = 1, *, height: float, **options: Any) -> Grid:
         """Axes, an array of shape (rows, columns), `height` inches all together; `options` as of `Figure.subplots`."""
         self._height = height
@@ -275,7 +281,7 @@ class Frame:
         figure.set_size_inches(width, WIDTH_IN)
         keys = [(handles, _columns(handles, width)) for handles in (self.key, self.signs) if handles]
         rows_of_keys = [-(-len(handles) // columns) for handles, columns in keys]
-        headline = self.finding[:1].upper() + self.finding[1:] or self.title
+        headline = self.sentence or self.title
         title = self._lines("  ".join(filter(None, [self.label, headline])), fontsize=11, fontweight="bold")
         subtitle = self._lines(f"{self.title}.", fontsize=8) if self.finding else []
         room = len(subtitle) + KEY_LINES

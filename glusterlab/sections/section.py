@@ -115,7 +115,7 @@ class Section:
                 unchecked = f" · {UNCHECKED}" if self.provenance.existing else ""
                 foot = (footer or self.provenance.footer(rows)) + unchecked
                 figure = frame.finish(foot)
-                finding = frame.finding and f"{frame.finding[:1].upper()}{frame.finding[1:]}."
+                finding = frame.sentence and f"{frame.sentence}."
                 alt = " ".join(filter(None, [f"{output.titled(title, between=': ')}.", finding, caption]))
                 notes = (note for note in frame.notes if note not in caption)
                 caption = " ".join(filter(None, [finding, caption, *notes]))

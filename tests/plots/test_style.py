@@ -177,3 +177,13 @@ def test_states_of_one_layout_have_markers_of_their_own() -> None:
     assert [found[name].colour for name in found] == [plain.colour, other.colour, plain.colour, plain.colour]
     assert len({(style.colour, style.marker) for style in found.values()}) == 4
     assert found["untuned"] == plain
+
+
+@pytest.mark.parametrize(
+    ("finding", "sentence"),
+    [("disperse leads", "Disperse leads"), ("nfs3 by ganesha.nfsd leads", "nfs3 by ganesha.nfsd leads"), ("", "")],
+)
+def test_a_finding_begins_as_a_sentence_but_for_ways_of_access(finding: str, sentence: str) -> None:
+    frame = Frame("Large files")
+    frame.finding = finding
+    assert frame.sentence == sentence
