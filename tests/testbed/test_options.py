@@ -425,6 +425,7 @@ def test_what_may_wait_to_be_written_is_limited_by_disk(tmp_path: Path, monkeypa
     assert throttle.unwritten_bytes("array", model) == 68719477
     assert throttle.unwritten_bytes("disk", model) == 5726623
     assert throttle.unwritten_bytes("disk", Model(20.0, operations=True, stretched=True)) is None
+    assert throttle.unwritten_bytes("array", Model(1.0, operations=False)) is None
     monkeypatch.setattr(throttle, "BDI", tmp_path)
     throttle._limit_unwritten("7:0", 5726623)
     assert not list(tmp_path.iterdir()), "an older kernel has no such limit"
