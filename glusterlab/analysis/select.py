@@ -20,7 +20,9 @@ SIZE_TOLERANCE = 0.1  # share up to which two file sizes are one: the guide's "4
 
 LEAST_COUNTS = 3  # worker counts that a curve has at least
 
-BACKING_LABELS = {"raid6": "RAID 6", "raid0": "RAID 0", "jbod": "JBOD", "nvme": "NVMe"}
+BACKING_LABELS = {"raid6": "RAID 6", "raid0": "RAID 0", "jbod": "JBOD", "nvme": "NVMe"} | {
+    f"jbod-{mode}": f"JBOD, {mode} cache" for mode in ("write-through", "write-back")
+}
 
 POINT = ["series", "operation", "nominal_file_size_bytes", "workers"]  # which point of a figure a row is
 

@@ -71,6 +71,11 @@ def up(
         "system then has the servers of both.",
         default=0,
     ),
+    disk_cache: list[str] | None = option(
+        "MODE",
+        "As many disks again on each server, each behind a block cache on NVMe (dm-cache, as lvmcache makes it): "
+        "write-through or write-back. Servers then have a kernel of their own (User-Mode Linux). May be given again.",
+    ),
     release: str | None = typer.Option(
         None, help="Debian release of the hosts: bullseye (GlusterFS 9.2), bookworm (10.3, the default), trixie (11.1)."
     ),
@@ -110,6 +115,7 @@ def up(
         slow_disks=tuple(parse_slow_disk(text) for text in slow_disk or ()),
         heads=tuple(heads or ()),
         kernel_clients=kernel_clients,
+        disk_caches=tuple(disk_cache or ()),
         release=release or "bookworm",
         tree=None if tree is None else str(tree.resolve()),
         subnet=subnet,

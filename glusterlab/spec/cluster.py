@@ -130,8 +130,8 @@ class Ssh(SpecModel):
     connect_timeout: Duration = 10.0
 
 
-BackingKind = Literal["jbod", "raid6", "raid0", "raid10", "nvme"]
-"""What bricks lie on."""
+BackingKind = Literal["jbod", "raid6", "raid0", "raid10", "nvme", "jbod-write-through", "jbod-write-back"]
+"""What bricks lie on; of the last two each is a single disk behind a block cache on NVMe (dm-cache)."""
 
 
 class Hardware(SpecModel):

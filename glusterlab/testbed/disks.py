@@ -23,6 +23,8 @@ ARRAY_BYTES = 12 << 40  # a fifth of its drives; a file of ext4 has 16 TiB at mo
 Kind = Literal["disk", "array", "nvme"]
 BRICK_OPTIONS = "noatime,inode64"  # as host-init.sh mounts them
 _BLOCK = Path("/sys/block")
+CACHE_META_BYTES = 8 << 20
+"""Room for what dm-cache knows of the blocks of one cache: 4 MiB, and 16 bytes for each."""
 JOURNAL_BYTES = 65 << 20
 """What an empty XFS takes of its sparse file: seen with 4 and 48 GiB, 64 MiB are its journal."""
 
@@ -46,10 +48,19 @@ class Disk:
         return self.kind != "nvme"
 
 
+def disk_sets(options: TestbedOptions) -> dict[str, list[str]]:
+    """Where the single disks of every server are mounted, by the name of their backing: without a cache, and with."""
+    names = ["jbod", *(f"jbod-{mode}" for mode in options.disk_caches)]
+    first = {name: n * options.disks + 1 for n, name in enumerate(names)}
+    return {
+        name: [f"/bricks/{name}/d{n:02d}" for n in range(start, start + options.disks)] for name, start in first.items()
+    }
+
+
 def mount_points(options: TestbedOptions) -> dict[Kind, list[str]]:
     """Where the bricks of every server are mounted, by kind."""
     return {
-        "disk": [f"/bricks/jbod/d{n:02d}" for n in range(1, options.disks + 1)],
+        "disk": [point for points in disk_sets(options).values() for point in points],
         "array": [f"/bricks/raid6/a{n:02d}" for n in range(1, options.arrays + 1)],
         "nvme": [f"/bricks/nvme/n{n:02d}" for n in range(1, options.nvme + 1)],
     }
@@ -58,7 +69,8 @@ def mount_points(options: TestbedOptions) -> dict[Kind, list[str]]:
 def file_system_bytes(options: TestbedOptions) -> dict[Kind, int]:
     """Size of a brick's file system by kind of disk; behind one with a head lies the rest of the drive."""
     size = options.disk_size_bytes
-    return {"disk": size, "array": size * ARRAY_DISKS, "nvme": size}
+    caches = (options.all_disks - options.disks) * (CACHE_META_BYTES + options.cache_bytes)
+    return {"disk": size, "array": size * ARRAY_DISKS, "nvme": caches or size}
 
 
 def make(options: TestbedOptions, folder: Path) -> list[Disk]:

@@ -13,6 +13,10 @@ mount -t proc proc proc
 mount --rbind /dev dev
 mount -t tmpfs -o mode=1777,size=100% tmpfs tmp
 [ ! -e "$library" ] || cp "$library" tmp/xsave.so
+if [ -d "$folder/disks" ]; then
+    mkdir tmp/disks
+    mount --bind "$folder/disks" tmp/disks
+fi
 mount -t overlay overlay -o "lowerdir=$tree,upperdir=$folder/upper,workdir=$folder/work" mnt
 mkdir -p mnt/srv/glusterlab-shared
 mount --bind "$shared" mnt/srv/glusterlab-shared

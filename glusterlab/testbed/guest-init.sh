@@ -1,5 +1,6 @@
 #!/bin/bash
-# Process 1 of a guest: what the kernel of other hosts has for them, then as they start. Argument: address/prefix.
+# Process 1 of a guest: what the kernel of other hosts has for them, then as they start. Arguments: address/prefix, and server
+# or client.
 set -eu
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
 mount -t proc proc /proc
@@ -28,4 +29,17 @@ ip link set lo up
 ip link set vec0 name eth0
 ip addr add "$1" dev eth0
 ip link set eth0 up
-exec /usr/local/sbin/host-init client
+# A server's caches are made as lvmcache makes them; without udev dmsetup makes files of its own
+# names, where other hosts have links.
+if [ -s /etc/glusterlab-caches ]; then
+    modprobe -a virtio_blk dm-cache dm-cache-smq
+    export DM_DISABLE_UDEV=1
+    while read -r name disk drive start meta data mode; do
+        dmsetup create "$name-meta" --table "0 $meta linear /dev/$drive $start"
+        dmsetup create "$name-data" --table "0 $data linear /dev/$drive $((start + meta))"
+        parts="/dev/mapper/$name-meta /dev/mapper/$name-data /dev/$disk"
+        dmsetup create "$name" --table "0 $(cat "/sys/block/$disk/size") cache $parts 128 1 $mode smq 0"
+        ln -sf "../$(dmsetup info --columns --noheadings -o blkdevname "$name")" "/dev/mapper/$name"
+    done </etc/glusterlab-caches
+fi
+exec /usr/local/sbin/host-init "$2"

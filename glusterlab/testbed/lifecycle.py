@@ -52,7 +52,7 @@ def up(options: TestbedOptions, progress: Progress) -> State:
     local.require()
     with _lock(options.name):
         own = None if options.tree is None else Path(options.tree)
-        problems, gluster = ([], "") if own is None else own_tree.examine(own, guests=options.kernel_clients > 0)
+        problems, gluster = ([], "") if own is None else own_tree.examine(own, guests=bool(options.guest_names))
         if found := [*problems, *_problems(options)]:
             raise TestbedError("; ".join(found))
         folder = state_folder(options.name)
@@ -80,7 +80,7 @@ def _problems(options: TestbedOptions) -> list[str]:
     trees = guests.trees(options)
     found = [
         *(headserver.problems() if options.heads else []),
-        *(guests.problems(options) if options.kernel_clients else []),
+        *(guests.problems(options) if options.guest_names else []),
         *dict.fromkeys(problem for tree in trees for problem in tree_problems(*tree)),
     ]
     if _remains(options.name):
@@ -89,7 +89,7 @@ def _problems(options: TestbedOptions) -> list[str]:
     found += network.subnet_problems(options.subnet)
     advice = "the testbed's counters need it"
     found += [f"this kernel has no control group at {folder}: {advice}" for folder in cgroups.missing()]
-    bricks = 0 if options.memory_backed else options.servers * (options.disks + options.arrays + options.nvme)
+    bricks = 0 if options.memory_backed else options.servers * (options.all_disks + options.arrays + options.nvme)
     needed: dict[int, tuple[Path, int]] = {}
     of_trees = [(path, 0 if path.is_dir() else TREE_BYTES) for path in (tree_path(*tree) for tree in trees)]
     for path, size in ((state_home(), bricks * disks.JOURNAL_BYTES), *of_trees):
@@ -173,7 +173,7 @@ def _start(state: State, tree: Path, progress: Progress) -> None:
         images.mkdir()
         run(["mount", "-t", "tmpfs", "-o", "size=60%", "glusterlab-disks", images])
     drives = f", {options.nvme} NVMe drives" if options.nvme else ""
-    progress(f"disks: {options.servers} servers with {options.disks} disks, {options.arrays} arrays{drives} each")
+    progress(f"disks: {options.servers} servers with {options.all_disks} disks, {options.arrays} arrays{drives} each")
     state.disks = disks.make(options, state.folder / "disks")
     state.save()
     progress(f"network: {len(hosts)} hosts on {options.subnet}")
@@ -181,7 +181,7 @@ def _start(state: State, tree: Path, progress: Progress) -> None:
     cgroups.make(options.name, hosts)
     cgroups.start_lxcfs(state.folder / "lxcfs")
     (state.folder / "shared").mkdir()
-    if options.kernel_clients:
+    if options.guest_names:
         guests.make_shim(state.folder / _SHIM)
     for host in hosts:
         _make_root(state, host)
@@ -210,7 +210,14 @@ def _make_root(state: State, host: str) -> None:
     (upper / "etc/hosts").write_text("\n".join(lines) + "\n", encoding="ascii")
     (upper / "etc/hostname").write_text(f"{host}\n", encoding="ascii")
     sizes = disks.file_system_bytes(state.options)
-    bricks = "".join(f"{disk.device} {disk.mount_point} {sizes[disk.kind]}\n" for disk in state.disks_of(host))
+    mine = state.disks_of(host)
+    devices = {disk.mount_point: disk.device for disk in mine}
+    if mine and host in options.guest_names:
+        devices = {point: f"/dev/{name}" for point, name in guests.bricks(mine).items()}
+        lines = [f"{line}\n" for line in guests.caches(mine, options.cache_bytes)]
+        (upper / "etc/glusterlab-caches").write_text("".join(lines), encoding="ascii")
+    kinds = {disk.mount_point: disk.kind for disk in mine}
+    bricks = "".join(f"{device} {point} {sizes[kinds[point]]}\n" for point, device in devices.items())
     (upper / "etc/glusterlab-bricks").write_text(bricks, encoding="ascii")
     scripts = {"host-init.sh": upper / "usr/local/sbin/host-init", "host-boot.sh": folder / "host-boot"}
     if host in options.guest_names:
@@ -261,13 +268,15 @@ def _install_keys(state: State, host: str) -> None:
 
 
 def _boot(state: State, tree: Path, host: str) -> subprocess.Popen[bytes]:
-    options, folder = state.options, state.host_folder(host)
+    options, folder, mine = state.options, state.host_folder(host), state.disks_of(host)
     role = "server" if host in options.server_names else "client"
     namespaces = ["unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child"]
     arguments = [folder / "host-boot", host, role, tree, folder, state.folder / "lxcfs/mount", state.folder / "shared"]
     if host in options.guest_names:
         places = [guests.kernel_tree(), tree, folder, state.folder / "shared", state.folder / _SHIM]
-        arguments = [folder / "guest-boot", *places, *guests.arguments(options, host)]
+        arguments = [folder / "guest-boot", *places, *guests.arguments(options, host, mine)]
+        if mine:
+            guests.serve_disks(network.namespace(options.name, host), folder / "disks", mine)
     command = ["nsenter", f"--net=/run/netns/{network.namespace(options.name, host)}", *namespaces]
     groups = cgroups.folders(options.name, host)
 

@@ -21,6 +21,8 @@ RELEASES = {"bullseye": "9.2", "bookworm": "10.3", "trixie": "11.1"}
 MAX_HOSTS_PER_ROLE = 99
 DISK_OPERATIONS = 170.0
 ARRAY_DISKS = 12
+CACHE_MODES = ("write-through", "write-back")
+MAX_GUEST_DISKS = 26  # of a guest: /dev/vda to /dev/vdz
 ARRAY_WRITE_OPERATIONS = 1000.0  # 3 x 340, to a round number
 
 
@@ -61,6 +63,7 @@ class Device:
     write_operations_per_s: float
 
 
+NVME_BYTES = 800e9
 NVME_MODEL = "Intel SSD DC P3700 800 GB"
 """The drive of the guide's bills of materials (tables 3 and 4: SSDPEDMD800G4)."""
 
@@ -120,7 +123,8 @@ class TestbedOptions:
     """Options of ``glusterlab testbed up``; the defaults are the guide's standard cluster.
 
     `tree`: a host's file system that the user made, in the place of that of a Debian release. `hardware`: that of a
-    cluster file, as JSON, in the place of the guide's; its disks are as many as an array has.
+    cluster file, as JSON, in the place of the guide's; its disks are as many as an array has. `disk_caches`: modes of
+    block caches; for each a server has as many disks again, behind one.
     """
 
     __test__ = False
@@ -138,6 +142,7 @@ class TestbedOptions:
     slow_disks: tuple[tuple[str, str, float], ...] = ()
     heads: tuple[str, ...] = ()
     kernel_clients: int = 0
+    disk_caches: tuple[str, ...] = ()
     release: str = "bookworm"
     tree: str | None = None
     subnet: str = "10.77.0.0/24"
@@ -151,6 +156,7 @@ class TestbedOptions:
         object.__setattr__(self, "more_models", tuple(map(tuple, self.more_models)))
         object.__setattr__(self, "slow_disks", tuple(map(tuple, self.slow_disks)))
         object.__setattr__(self, "heads", tuple(self.heads))
+        object.__setattr__(self, "disk_caches", tuple(self.disk_caches))
         if not re.fullmatch(r"[a-z][a-z0-9-]{0,19}", self.name):
             raise UsageError(f"--name {self.name}: expected 1 to 20 of a-z, 0-9 and '-', starting with a letter")
         for what, count in (("servers", self.servers), ("clients", self.clients)):
@@ -168,6 +174,7 @@ class TestbedOptions:
             # these part the options of an overlay mount
             raise UsageError(f"--tree {self.tree}: expected an absolute path without ':', ',' and '\\'")
         self._check_scales()
+        self._check_disk_caches()
         self._check_slow_disks()
         self._check_hardware()
         if self.disk_size_bytes < 512 << 20:
@@ -194,8 +201,20 @@ class TestbedOptions:
                 option = f"--model {name}=" if name in names else _OPTION_OF[name]
                 raise UsageError(f"{option} {model.scale:g}: expected 1 (full speed) to 10000")
 
+    def _check_disk_caches(self) -> None:
+        if not self.disk_caches:
+            return
+        if len(set(self.disk_caches)) < len(self.disk_caches) or not {*self.disk_caches} <= {*CACHE_MODES}:
+            raise UsageError(f"--disk-cache {self.disk_caches[-1]}: expected each of {', '.join(CACHE_MODES)} once")
+        if self.nvme != 1 or not self.disks or self.heads or self.hardware is not None:
+            raise UsageError("--disk-cache: expected --disks, --nvme 1 for their caches, no --heads and no --hardware")
+        if (count := self.all_disks + self.arrays + self.nvme) > MAX_GUEST_DISKS:
+            raise UsageError(
+                f"--disk-cache: {count} disks on each server, expected up to {MAX_GUEST_DISKS}: fewer --disks"
+            )
+
     def _check_slow_disks(self) -> None:
-        kinds = (("d", self.disks), ("a", self.arrays), ("n", self.nvme))
+        kinds = (("d", self.all_disks), ("a", self.arrays), ("n", self.nvme))
         disks = [f"{letter}{n:02d}" for letter, count in kinds for n in range(1, count + 1)]
         servers = self.server_names
         for host, disk, times in self.slow_disks:
@@ -224,7 +243,7 @@ class TestbedOptions:
     def devices(self) -> Mapping[str, Device]:
         """What brick devices do at full size, by kind; of an array with parity a write costs three requests of six."""
         if (stated := self._stated) is None:
-            return HARDWARE
+            return HARDWARE | ({"nvme": self._shared_nvme} if self.disk_caches else {})
         each = stated.disk_operations or DISK_OPERATIONS
         found = {"disk": Device(stated.disk_read, stated.disk_write, each, each)}
         if stated.array_read and stated.array_write:
@@ -235,6 +254,12 @@ class TestbedOptions:
             rates = {"read_bytes_per_s": stated.nvme_read, "write_bytes_per_s": stated.nvme_write}
             found["nvme"] = replace(HARDWARE["nvme"], **rates)
         return found
+
+    @property
+    def _shared_nvme(self) -> Device:
+        """Of an NVMe drive what falls to so many disks: a standard server's has the caches of all of its."""
+        share = self.disks / self.array_disks
+        return Device(**{name: rate * share for name, rate in asdict(HARDWARE["nvme"]).items()})
 
     @property
     def latencies(self) -> Mapping[str, dict[str, float]]:
@@ -296,9 +321,19 @@ class TestbedOptions:
         return [f"client{n:02d}" for n in range(1, self.clients + 1)]
 
     @property
+    def all_disks(self) -> int:
+        """Single disks of each server: as many of each mode of cache as of those without."""
+        return self.disks * (1 + len(self.disk_caches))
+
+    @property
+    def cache_bytes(self) -> int:
+        """The cache of one disk: its part of a standard server's drive, over the scale of large files."""
+        return round(NVME_BYTES / self.array_disks / self.scale)
+
+    @property
     def guest_names(self) -> list[str]:
-        """Clients with a kernel of their own."""
-        return self.client_names[: self.kernel_clients]
+        """Hosts with a kernel of their own: some clients, and all servers where disks have caches."""
+        return self.client_names[: self.kernel_clients] + (self.server_names if self.disk_caches else [])
 
     @property
     def host_names(self) -> list[str]:

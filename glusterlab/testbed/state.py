@@ -11,7 +11,8 @@ from typing import Any
 import platformdirs
 
 from glusterlab.errors import TestbedError
-from glusterlab.testbed.disks import Disk, mount_points
+from glusterlab.testbed import guests
+from glusterlab.testbed.disks import Disk, disk_sets, mount_points
 from glusterlab.testbed.options import NVME_MODEL, RELEASES, TestbedOptions
 
 SCHEMA_VERSION = 1
@@ -102,7 +103,7 @@ class State:
 def _backings(options: TestbedOptions) -> dict[str, Any]:
     """A server with more disks than a standard one has two sets: the first disks stand for it, all for a dense one."""
     points, array_disks, array = mount_points(options), options.array_disks, options.array_kind
-    disks, arrays, nvme = points["disk"], points["array"], points["nvme"]
+    disks, arrays, nvme = disk_sets(options)["jbod"], points["array"], points["nvme"]
 
     def backing(kind: str, bricks: list[str], disks_per_brick: int) -> dict[str, Any]:
         model = "standard" if len(bricks) * disks_per_brick <= array_disks else "dense"
@@ -117,7 +118,8 @@ def _backings(options: TestbedOptions) -> dict[str, Any]:
         backings["jbod-dense"] = backing("jbod", disks, 1)
     if len(arrays) > 1:
         backings[f"{array}-dense"] = backing(array, arrays, array_disks)
-    if nvme:
+    backings |= {name: backing(name, points, 1) for name, points in disk_sets(options).items() if name != "jbod"}
+    if nvme and not options.disk_caches:
         # of whichever server: what it is beside its data disks
         backings["nvme"] = {"kind": "nvme", "bricks": nvme, "disks_per_brick": 1}
     return backings
@@ -135,12 +137,16 @@ def cluster_specification(state: State) -> dict[str, Any]:
     hosts = [{"name": host, "address": options.address(host), "interface": "eth0"} for host in options.host_names]
     stated = ("disk_latency", "disk_operations") if options.latencies else ()
     own = f"; the first {options.kernel_clients} clients have a kernel of their own (User-Mode Linux)"
+    servers_are = "; servers have a kernel of their own, too, for the caches of their disks (dm-cache)"
     devices = {host: [Path(disk.device).name for disk in state.disks_of(host)] for host in options.server_names}
+    if options.disk_caches:
+        devices = {host: list(guests.devices(state.disks_of(host)).values()) for host in devices}
     return {
         "schema_version": 1,
         "name": f"testbed-{options.name}",
         "description": f"GlusterFS on one machine, a scale model; hosts run {state.runs}"
-        + (own if options.kernel_clients else ""),
+        + (own if options.kernel_clients else "")
+        + (servers_are if options.disk_caches else ""),
         "ssh": {"config": "ssh_config", "user": "root", "check_host_keys": True, "connect_timeout": "10 s"},
         "servers": [{**host, "devices": devices[host["name"]]} for host in hosts if host["name"] in devices],
         "clients": [host for host in hosts if host["name"] not in devices],

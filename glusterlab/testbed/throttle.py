@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import TestbedError, UsageError
-from glusterlab.testbed import cgroups, headserver, network
+from glusterlab.testbed import cgroups, guests, headserver, network
 from glusterlab.testbed.disks import Disk, Kind, device_number, has_head, image_of, move, set_queue
 from glusterlab.testbed.drives import HOST, RAID6, ST6000NM0034
 from glusterlab.testbed.local import run, write_value
@@ -148,7 +148,11 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     stretched = timers(chosen)
     _set_timers(stretched, state.folder.parent)
     # limits are still lifted; an unfrozen XFS counts its time to the next write of metadata anew
-    (thaw if chosen is None else settle)(state)
+    ahead = read_ahead_bytes(chosen)
+    if chosen is None:
+        thaw(state)
+    else:
+        settle(state, ahead)
     by_kind: dict[str, dict[str, int]] = {}
     if headed and chosen is not None:
         # disks' operations follow from their heads, and an NVMe drive has none
@@ -156,7 +160,6 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         by_kind = {kind: disk_limits(device, replace(chosen, operations=True)) for kind, device in drives.items()}
     elif chosen is not None:
         by_kind = {kind: disk_limits(device, chosen) for kind, device in state.options.devices.items()}
-    ahead = read_ahead_bytes(chosen)
     kinds: tuple[Kind, ...] = ("disk", "array", *(("nvme",) if state.options.nvme else ()))
     unwritten = {kind: unwritten_bytes(kind, chosen) for kind in kinds}
     slow: dict[str, Any] = {}
@@ -190,17 +193,22 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         "scale": None if chosen is None else chosen.scale,
         **{kind: of_models.get(kind, {}) if headed else by_kind.get(kind, {}) for kind in ("disk", "array")},
         **({"nvme": by_kind.get("nvme", {})} if state.options.nvme else {}),
+        **({"disk_cache_bytes": state.options.cache_bytes} if state.options.disk_caches else {}),
         **({"slow_disks": slow} if slow else {}),
         **({"served": served} if served.get("scale") else {}),
         **{f"{role}_link_bytes_per_s": rate for role, rate in links.items()},
-        **({"unwritten_bytes": unwritten} if unwritten["disk"] and BDI.is_dir() else {}),
+        **(
+            {"unwritten_bytes": unwritten}
+            if unwritten["disk"] and BDI.is_dir() and not state.options.disk_caches
+            else {}
+        ),
         **{("vm_" + name).replace("vm_../fs/xfs/", "fs_xfs_"): value for name, value in stretched.items()},
         **({} if chosen is None else {"settled": len(state.disks), "read_ahead_bytes": ahead}),
         "enforced_by": [f"{'latency' if latencies else 'heads'} of disks (FUSE)" if headed else by_blkio, "tc tbf"],
     }
 
 
-def settle(state: State) -> None:
+def settle(state: State, read_ahead: int) -> None:
     """Freeze the file system of each disk and let it go: what was written lies on the disk, and no log is pending.
 
     What was deleted on disks without heads is given back to the machine.
@@ -208,7 +216,9 @@ def settle(state: State) -> None:
     `sync` leaves changed metadata in XFS's memory, which it writes later, at the limits of the sample that runs then.
     Only file systems that a testbed made itself are frozen: mounted where it put them, and on its own device.
     """
-    inits = {host: _init(state, host) for host in {disk.host for disk in state.disks}}
+    own_kernel = {*state.options.guest_names}
+    mounted = [disk for disk in state.disks if disk.host not in own_kernel]
+    inits = {host: _init(state, host) for host in {disk.host for disk in mounted}}
 
     def one(disk: Disk) -> None:
         folder = os.open(f"/proc/{inits[disk.host]}/root{disk.mount_point}", os.O_RDONLY | os.O_DIRECTORY)
@@ -231,13 +241,17 @@ def settle(state: State) -> None:
         finally:
             os.close(folder)
 
+    def guest(host: str) -> None:
+        guests.settle(state.folder / "ssh_config", host, read_ahead)
+
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(one, state.disks))
+        list(pool.map(one, mounted))
+        list(pool.map(guest, own_kernel & {*state.options.server_names}))
 
 
 def thaw(state: State) -> None:
     """Let go what a run that was killed within `settle` left frozen: whoever touches a file there waits for ever."""
-    for host in state.options.server_names:
+    for host in {*state.options.server_names} - {*state.options.guest_names}:
         with suppress(TestbedError):
             init = _init(state, host)
             for disk in state.disks_of(host):

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.testbed import network
-from tests.e2e.suite import glusterlab, require_guests, ssh, started_testbed, wait_until
+from glusterlab.testbed import guests, network, throttle
+from glusterlab.testbed.options import TestbedOptions
+from tests.e2e.suite import glusterlab, require_guests, require_testbed, ssh, started_testbed, wait_until
 
 pytestmark = pytest.mark.testbed
 
@@ -40,3 +41,36 @@ def test_a_client_with_its_own_kernel(tmp_path: Path) -> None:
         network.kill_all(NAME, "client01")
         shown = json.loads(glusterlab("testbed", "status", "--name", NAME, "--json", cwd=tmp_path, code=1).stdout)
         assert [host["name"] for host in shown["hosts"] if not host["running"]] == ["client01"]
+
+
+CACHES = ("--servers", "1", "--clients", "1", "--disks", "1", "--arrays", "0", "--nvme", "1", "--scale", "1200")
+
+
+def test_servers_with_block_caches(tmp_path: Path) -> None:
+    require_guests()
+    require_testbed(guests.problems(TestbedOptions(servers=1, nvme=1, disk_caches=("write-back",))))
+    modes = ("--disk-cache", "write-through", "--disk-cache", "write-back")
+    with started_testbed(NAME, SUBNET, *CACHES, *modes, cwd=tmp_path) as cluster:
+        found = json.loads(glusterlab("check", cluster, "--json", cwd=tmp_path).stdout)["findings"]
+        assert {each["code"] for each in found if each["level"] != "ok"} <= {"checkouts", "load"}
+        throttle.apply(cluster.parent, "large-file")
+        rates = {}
+        for place in ("jbod/d01", "jbod-write-through/d02", "jbod-write-back/d03"):
+            written = ssh(
+                cluster, "server01", f"dd if=/dev/zero of=/bricks/{place}/f bs=64k count=12 oflag=direct 2>&1"
+            )
+            rates[place.split("/")[0]] = 12 * (64 << 10) / float(written.split(" s, ")[0].split()[-1])
+        disk, drive = (TestbedOptions(nvme=1).devices[kind].write_bytes_per_s / 1200 for kind in ("disk", "nvme"))
+        # a limit lets a burst through at first; in write-back it is a twelfth of the drive, less than a disk
+        assert rates["jbod"] == pytest.approx(disk, rel=0.3)
+        assert rates["jbod-write-through"] == pytest.approx(disk, rel=0.3)
+        assert rates["jbod-write-back"] == pytest.approx(drive / 12, rel=0.3)
+        assert dirty(cluster) > 0
+        throttle.apply(cluster.parent, None)
+        throttle.apply(cluster.parent, "large-file")
+        assert dirty(cluster) == 0
+
+
+def dirty(cluster: Path) -> int:
+    """Blocks of the cache in write-back that its disk does not have yet."""
+    return int(ssh(cluster, "server01", "dmsetup status d03").split()[13])

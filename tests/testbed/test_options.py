@@ -201,7 +201,7 @@ def test_one_disk_is_slower_than_its_like_and_stays_so(tmp_path: Path, monkeypat
     monkeypatch.setattr(throttle, "_limit_links", lambda *_: None)
     monkeypatch.setattr(throttle, "_limit_unwritten", lambda *_: None)
     monkeypatch.setattr(throttle, "_set_timers", lambda *_: None)
-    monkeypatch.setattr(throttle, "settle", lambda _: None)
+    monkeypatch.setattr(throttle, "settle", lambda *_: None)
     monkeypatch.setattr(throttle, "set_queue", lambda *words: ahead.append(words[2]))
     in_effect = throttle.apply(tmp_path, "small-file")
     whole, slow = in_effect["disk"], in_effect["slow_disks"]
@@ -229,7 +229,7 @@ def test_disks_with_heads_are_limited_by_them_and_not_by_the_kernel(
     monkeypatch.setattr(throttle, "_limit_links", lambda *_: None)
     monkeypatch.setattr(throttle, "_limit_unwritten", lambda *_: None)
     monkeypatch.setattr(throttle, "_set_timers", lambda *_: None)
-    monkeypatch.setattr(throttle, "settle", lambda _: None)
+    monkeypatch.setattr(throttle, "settle", lambda *_: None)
     monkeypatch.setattr(throttle, "set_queue", lambda *words: ahead.append(words[2]))
     behind = {disk.device: True for disk in made.disks}
     monkeypatch.setattr(throttle, "has_head", lambda disk: behind[disk.device])
@@ -473,7 +473,7 @@ def test_only_a_testbeds_own_disk_is_frozen_and_it_is_let_go_again(
     monkeypatch.setattr(throttle.network, "pids", lambda _: [os.getpid()])
     expected = "is not mounted at" if number else "cannot be written out: Device or resource busy"
     with pytest.raises(TestbedError, match=expected) if number or refuses else nullcontext():
-        throttle.settle(made)
+        throttle.settle(made, 4096)
     trimmed = [] if refuses else [throttle.TRIM]
     assert calls == ([] if number else [throttle.THAW, throttle.FREEZE, throttle.THAW, *trimmed])
     calls.clear()
