@@ -43,6 +43,8 @@ TESTBEDS: dict[str, dict[str, Any]] = {
     | {"more_models": (("full-speed", 1, False),), "heads": ("full-speed", "medium-file")},
     "glusterfs-2.0/testbed": {"hardware": "cluster", "servers": 5, "clients": 3, "disks": 0, "scale": 20}
     | {"medium_file_scale": 20},
+    "glusterfs-2.0/testbed-local": {"hardware": "cluster", "servers": 5, "clients": 3, "disks": 0, "scale": 20}
+    | {"medium_file_scale": 20},
     "rhgs-3.1/testbed-features": {"clients": 4, "disks": 0, "small_file_scale": 10, "heads": ("small-file",)},
     "rhgs-3.1/testbed-raid6": {"hardware": "cluster-nfs", "servers": 4, "clients": 6, "kernel_clients": 6, "disks": 0},
     "rhgs-3.1/testbed-servers": {"hardware": "cluster-raid6", "servers": 4, "clients": 4, "kernel_clients": 4}
@@ -115,7 +117,7 @@ def make(folder: Path, name: str) -> Path:
         hardware = load_cluster(stated).hardware.model_dump(mode="json") if "hardware" in options else None
         state = State(raw, TestbedOptions(**options | {"hardware": hardware}))
         state.disks = [Disk("server01", "array", "/dev/loop0", "7:0", "/bricks/raid6/a01")]
-        specification = (local_specification if "native" in name else cluster_specification)(state)
+        specification = (local_specification if name.endswith(("native", "local")) else cluster_specification)(state)
         (raw / "ssh_config").touch()
     (raw / "cluster.yaml").write_text(json.dumps(specification) if name in TESTBEDS else stated.read_text())
     (raw / "campaign.yaml").write_text((RUNBOOKS / f"{name}.yaml").read_text())
@@ -196,6 +198,11 @@ def test_glusterfs_20_as_printed_and_today(tmp_path: Path, monkeypatch: pytest.M
         [70, "--writers 10 --apart --no-sync", 2, 2],
         [75, "--writers 15 --no-sync", 2, 2],
     ]
+    (tmp_path / "local").mkdir()
+    local = run(
+        tmp_path / "local", "91-glusterfs-20", "glusterfs-2.0/testbed", "glusterfs-2.0/testbed-local", made=loops
+    )
+    assert pd.read_csv(local["glusterfs20-g2-write-64kb"])["n"].tolist() == [0, 3, 0, 3, 3]
     # campaigns of other systems are drawn together
     together = run(tmp_path, "91-glusterfs-20", "glusterfs-2.0/campaign", "glusterfs-2.0/campaign-nfs", made=loops)
     drawn = pd.read_csv(together["glusterfs20-g1-write-1kb"])

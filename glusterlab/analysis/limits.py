@@ -21,7 +21,7 @@ from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.select import DIRECTIONS, VIEWS
 from glusterlab.spec.campaign import Campaign, expand
 from glusterlab.spec.cell import Cell, layout_of
-from glusterlab.spec.cluster import Cluster
+from glusterlab.spec.cluster import CACHED_KINDS, Cluster
 
 Part = Literal["client links", "server links", "disks"]
 
@@ -162,8 +162,8 @@ def _bounds(
     operation = str(row["operation"])
     options = {} if cell is None else dict(cell.layout.options)
     known = str(row["access"]) in CLIENT_SIDE and operation in DIRECTIONS and row["type"] != "other"
-    # of a tiered volume it is not known which bricks files lie on
-    elsewhere = options.get("features.shard", "off").lower() in _ON or bool(row.get("hot"))
+    # of a tiered volume it is not known which bricks files lie on, and of a cached disk what its cache takes
+    elsewhere = options.get("features.shard", "off").lower() in _ON or row.get("hot") or row.get("kind") in CACHED_KINDS
     if cluster is None or host is None or backing is None or elsewhere or not known:
         return {}
     one_at_a_time = DIRECTIONS[operation] == "read" or (cell is not None and flushes(cell.options))

@@ -38,7 +38,7 @@ NEEDS: Mapping[str, str] = {
     "two releases": "needs the same cells on release 3.1.3 and on 3.2",
     "tiering": "needs volume tiering, which GlusterFS has had until release 5 only",
     "spec sfs": "needs the SPEC SFS 2014 VDA benchmark",
-    "cache": "needs a cache below the bricks, on NVMe or in the RAID controller",
+    "cache": "needs the cache of a RAID controller",
     "prices": "needs prices, and the study states none",
     "telemetry": "decided by telemetry, and the campaign has none that decides it",
     "baseline": "a baseline tells it, not a campaign's samples; on a scale model it would be circular",

@@ -132,6 +132,7 @@ class Ssh(SpecModel):
 
 BackingKind = Literal["jbod", "raid6", "raid0", "raid10", "nvme", "jbod-write-through", "jbod-write-back"]
 """What bricks lie on; of the last two each is a single disk behind a block cache on NVMe (dm-cache)."""
+CACHED_KINDS = ("jbod-write-through", "jbod-write-back")
 
 
 class Hardware(SpecModel):

@@ -23,8 +23,8 @@ ARRAY_BYTES = 12 << 40  # a fifth of its drives; a file of ext4 has 16 TiB at mo
 Kind = Literal["disk", "array", "nvme"]
 BRICK_OPTIONS = "noatime,inode64"  # as host-init.sh mounts them
 _BLOCK = Path("/sys/block")
-CACHE_META_BYTES = 8 << 20
-"""Room for what dm-cache knows of the blocks of one cache: 4 MiB, and 16 bytes for each."""
+CHUNK = 64 << 10
+"""Bytes of a block of a cache, as lvmcache takes them."""
 JOURNAL_BYTES = 65 << 20
 """What an empty XFS takes of its sparse file: seen with 4 and 48 GiB, 64 MiB are its journal."""
 
@@ -57,6 +57,11 @@ def disk_sets(options: TestbedOptions) -> dict[str, list[str]]:
     }
 
 
+def cache_meta_bytes(cache_bytes: int) -> int:
+    """Room for what dm-cache knows of the blocks of one cache: 4 MiB and 16 bytes for each, with as much to spare."""
+    return (8 << 20) + cache_bytes // CHUNK // 1024 * CHUNK
+
+
 def mount_points(options: TestbedOptions) -> dict[Kind, list[str]]:
     """Where the bricks of every server are mounted, by kind."""
     return {
@@ -69,7 +74,7 @@ def mount_points(options: TestbedOptions) -> dict[Kind, list[str]]:
 def file_system_bytes(options: TestbedOptions) -> dict[Kind, int]:
     """Size of a brick's file system by kind of disk; behind one with a head lies the rest of the drive."""
     size = options.disk_size_bytes
-    caches = (options.all_disks - options.disks) * (CACHE_META_BYTES + options.cache_bytes)
+    caches = (options.all_disks - options.disks) * (cache_meta_bytes(options.cache_bytes) + options.cache_bytes)
     return {"disk": size, "array": size * ARRAY_DISKS, "nvme": caches or size}
 
 

@@ -13,13 +13,15 @@ import platform
 import shutil
 import socket
 import string
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from glusterlab.errors import TestbedError
 from glusterlab.testbed import local
-from glusterlab.testbed.disks import CACHE_META_BYTES, Disk
+from glusterlab.testbed.disks import CHUNK, Disk, cache_meta_bytes
 from glusterlab.testbed.local import run
 from glusterlab.testbed.network import TAP
 from glusterlab.testbed.options import TestbedOptions
@@ -31,7 +33,7 @@ _SSH_DEADLINE_S = 2.0
 _GLUSTERD_PORT = 24007
 _WHAT = "--kernel-clients or --disk-cache"
 _DISK_SERVER = "qemu-storage-daemon"
-_SECTOR, _CHUNK = 512, 64 << 10  # a chunk is what lvmcache takes
+_SECTOR = 512
 _DRAIN_DEADLINE_S = 120.0
 
 
@@ -103,7 +105,7 @@ def caches(disks: list[Disk], cache_bytes: int) -> list[str]:
     """Lines for guest-init: a cache's name, its disk, the drive with it, where, its parts' sectors, its mode."""
     names = devices(disks)
     drive = next((names[disk.mount_point] for disk in disks if disk.kind == "nvme"), "")
-    meta, data = CACHE_META_BYTES // _SECTOR, cache_bytes // _CHUNK * _CHUNK // _SECTOR
+    meta, data = cache_meta_bytes(cache_bytes) // _SECTOR, cache_bytes // CHUNK * CHUNK // _SECTOR
     lines = []
     for number, disk in enumerate(disk for disk in disks if _mode(disk)):
         parts = f"{drive} {number * (meta + data)} {meta} {data}"
@@ -117,11 +119,12 @@ def _mode(disk: Disk) -> str:
     return backing.removeprefix("jbod-").replace("-", "") if backing.startswith("jbod-") else ""
 
 
-def serve_disks(space: str, folder: Path, disks: list[Disk]) -> None:
+def serve_disks(space: str, folder: Path, disks: list[Disk], **options: Any) -> None:
     """Hand a guest its disks, by sockets in a folder; each has a thread of its own, so that none waits for another.
 
     What serves them is a process of the host's namespace, and ends as those do.
     """
+    shutil.rmtree(folder, ignore_errors=True)  # of a host that was up before
     folder.mkdir()
     names = devices(disks)
     argv = ["nsenter", f"--net=/run/netns/{space}", f"--wd={folder}", _DISK_SERVER]
@@ -132,15 +135,22 @@ def serve_disks(space: str, folder: Path, disks: list[Disk]) -> None:
         argv += ["--object", f"iothread,id=io-{name}", "--blockdev", file, "--export", f"{export},iothread=io-{name}"]
     log = folder.with_suffix(".log")
     local.start_until(
-        lambda: all((folder / each).exists() for each in names.values()), argv, log, _DISK_SERVER, deadline_s=10
+        lambda: all((folder / each).exists() for each in names.values()),
+        argv,
+        log,
+        _DISK_SERVER,
+        deadline_s=10,
+        **options,
     )
 
 
-def settle(config: Path, host: str, read_ahead_bytes: int) -> None:
-    """What `throttle.settle` does on other hosts, and that caches have nothing left to write to their disks."""
+def settle(config: Path, host: str, read_ahead_bytes: int, timers: Mapping[str, int]) -> None:
+    """What `throttle.apply` does to other hosts' disks and timers, and until caches have nothing left to write."""
     script = resources.files(__package__).joinpath("guest-settle.sh").read_text(encoding="ascii")
-    command: list[str | Path] = ["ssh", "-F", config, host, "bash", "-s", str(read_ahead_bytes >> 10)]
-    run(command, stdin=script, deadline_s=_DRAIN_DEADLINE_S)
+    words = ["timeout", f"{_DRAIN_DEADLINE_S:g}", "bash", "-s", str(read_ahead_bytes >> 10)]
+    words += [f"{name}={value}" for name, value in timers.items()]
+    command: list[str | Path] = ["ssh", "-F", config, host, *words]
+    run(command, stdin=script, deadline_s=_DRAIN_DEADLINE_S + 10)
 
 
 def arguments(options: TestbedOptions, host: str, disks: list[Disk]) -> list[str]:

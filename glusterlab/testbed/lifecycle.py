@@ -272,18 +272,19 @@ def _boot(state: State, tree: Path, host: str) -> subprocess.Popen[bytes]:
     role = "server" if host in options.server_names else "client"
     namespaces = ["unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child"]
     arguments = [folder / "host-boot", host, role, tree, folder, state.folder / "lxcfs/mount", state.folder / "shared"]
-    if host in options.guest_names:
-        places = [guests.kernel_tree(), tree, folder, state.folder / "shared", state.folder / _SHIM]
-        arguments = [folder / "guest-boot", *places, *guests.arguments(options, host, mine)]
-        if mine:
-            guests.serve_disks(network.namespace(options.name, host), folder / "disks", mine)
-    command = ["nsenter", f"--net=/run/netns/{network.namespace(options.name, host)}", *namespaces]
     groups = cgroups.folders(options.name, host)
 
     def enter_groups() -> None:
         for group in groups:
             (group / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
 
+    space = network.namespace(options.name, host)
+    if host in options.guest_names:
+        places = [guests.kernel_tree(), tree, folder, state.folder / "shared", state.folder / _SHIM]
+        arguments = [folder / "guest-boot", *places, *guests.arguments(options, host, mine)]
+        if mine:
+            guests.serve_disks(space, folder / "disks", mine, preexec_fn=enter_groups)
+    command = ["nsenter", f"--net=/run/netns/{space}", *namespaces]
     with (folder / "boot.log").open("wb") as log:
         return local.start([*command, *map(str, arguments)], log, preexec_fn=enter_groups)
 

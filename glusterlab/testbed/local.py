@@ -50,10 +50,12 @@ def start(argv: Sequence[str], log: IO[bytes], **options: Any) -> subprocess.Pop
     return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, **options)
 
 
-def start_until(up: Callable[[], bool], argv: Sequence[str], log: Path, what: str, *, deadline_s: float) -> None:
+def start_until(
+    up: Callable[[], bool], argv: Sequence[str], log: Path, what: str, *, deadline_s: float, **options: Any
+) -> None:
     """Start a command that stays, and wait until it is up; TestbedError with the end of its log when it is not."""
     with log.open("wb") as stream:
-        process = start(argv, stream)
+        process = start(argv, stream, **options)
     deadline = time.monotonic() + deadline_s
     while not up():
         if process.poll() is not None or time.monotonic() > deadline:

@@ -14,8 +14,8 @@ PROGRAMS = (
     *("xz", "sar", "getfattr", "gluster", "glusterd", "glusterfs", "mount.glusterfs"),
 )
 """What a host's start, the suite and mounts call there; which tools it lacks is left to `glusterlab check`."""
-GUEST_PROGRAMS = ("modprobe",)
-"""What the start of a guest calls there, too: its kernel has FUSE as a module."""
+GUEST_PROGRAMS = ("modprobe", "dmsetup", "fsfreeze", "fstrim")
+"""What guests call there, too: their kernel has FUSE as a module, and servers have caches."""
 
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # a tree may have no /dev/null, and none is made in it

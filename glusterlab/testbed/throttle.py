@@ -25,6 +25,8 @@ from glusterlab.testbed.options import ARRAY_DISKS, DIRTY_SHARE, SERVER_MEMORY_B
 from glusterlab.testbed.state import State, state_home
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from glusterlab.spec.cluster import Cluster
 
 LINK_BURST_BYTES = 256 * 1024
@@ -152,7 +154,7 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     if chosen is None:
         thaw(state)
     else:
-        settle(state, ahead)
+        settle(state, ahead, TIMERS | stretched)
     by_kind: dict[str, dict[str, int]] = {}
     if headed and chosen is not None:
         # disks' operations follow from their heads, and an NVMe drive has none
@@ -208,7 +210,7 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     }
 
 
-def settle(state: State, read_ahead: int) -> None:
+def settle(state: State, read_ahead: int, timers: Mapping[str, int]) -> None:
     """Freeze the file system of each disk and let it go: what was written lies on the disk, and no log is pending.
 
     What was deleted on disks without heads is given back to the machine.
@@ -242,7 +244,7 @@ def settle(state: State, read_ahead: int) -> None:
             os.close(folder)
 
     def guest(host: str) -> None:
-        guests.settle(state.folder / "ssh_config", host, read_ahead)
+        guests.settle(state.folder / "ssh_config", host, read_ahead, timers)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(one, mounted))

@@ -473,7 +473,7 @@ def test_only_a_testbeds_own_disk_is_frozen_and_it_is_let_go_again(
     monkeypatch.setattr(throttle.network, "pids", lambda _: [os.getpid()])
     expected = "is not mounted at" if number else "cannot be written out: Device or resource busy"
     with pytest.raises(TestbedError, match=expected) if number or refuses else nullcontext():
-        throttle.settle(made, 4096)
+        throttle.settle(made, 4096, {})
     trimmed = [] if refuses else [throttle.TRIM]
     assert calls == ([] if number else [throttle.THAW, throttle.FREEZE, throttle.THAW, *trimmed])
     calls.clear()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from glusterlab.analysis.saturation.thresholds import Thresholds
 from glusterlab.analysis.saturation.timeline import Timeline, carried, rolling, rolling_known
-from glusterlab.spec.cluster import Backing, Cluster
+from glusterlab.spec.cluster import CACHED_KINDS, Backing, Cluster
 
 Family = Literal["network", "disks", "CPU", "memory"]
 By = Literal["bytes", "operations", "busy time", "all disks of the server", ""]
@@ -103,9 +103,10 @@ class Capacity:
 def _backings(
     samples: pd.DataFrame, limits: Mapping[str, Limits], cluster: Cluster | None
 ) -> Iterator[tuple[str, Limits | None, Backing | None, str]]:
-    """Each cell, its limits, its backing and the kind of that; of a tiered volume the devices are of two kinds."""
+    """Each cell, its limits, its backing and the kind of that; of tiers and caches the devices are of two kinds."""
     for row in samples.drop_duplicates("cell_id").to_dict("records"):
-        backing = None if cluster is None or row.get("hot") else cluster.backings.get(str(row["backing"]))
+        two_kinds = row.get("hot") or row.get("kind") in CACHED_KINDS
+        backing = None if cluster is None or two_kinds else cluster.backings.get(str(row["backing"]))
         yield str(row["cell_id"]), limits.get(str(row["cell_id"])), backing, str(row["kind"])
 
 
