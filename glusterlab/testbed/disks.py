@@ -25,8 +25,6 @@ BRICK_OPTIONS = "noatime,inode64"  # as host-init.sh mounts them
 _BLOCK = Path("/sys/block")
 CHUNK = 64 << 10
 """Bytes of a block of a cache, as lvmcache takes them."""
-JOURNAL_BYTES = 65 << 20
-"""What an empty XFS takes of its sparse file: seen with 4 and 48 GiB, 64 MiB are its journal."""
 
 
 @dataclass(frozen=True)

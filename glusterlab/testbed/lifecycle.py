@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from glusterlab.errors import TestbedError, UsageError
 from glusterlab.testbed import cgroups, disks, guests, headserver, local, network, own_tree, throttle
 from glusterlab.testbed.local import run, unmount_below
-from glusterlab.testbed.options import TestbedOptions
+from glusterlab.testbed.options import JOURNAL_BYTES, TestbedOptions
 from glusterlab.testbed.state import (
     MARKER,
     SHARED_FOLDER,
@@ -32,7 +32,7 @@ from glusterlab.testbed.tree import TREE_BYTES, ensure_tree, tree_path, tree_pro
 Progress = Callable[[str], None]
 _HOST_KEY = "ssh_host_ed25519_key"
 _SHIM = "xsave.so"
-_BOOT_DEADLINE_S = 90.0
+_BOOT_DEADLINE_S = 240.0  # six guests, who make six file systems each, take a minute
 _PEER_DEADLINE_S = 60.0
 
 
@@ -92,7 +92,7 @@ def _problems(options: TestbedOptions) -> list[str]:
     bricks = 0 if options.memory_backed else options.servers * (options.all_disks + options.arrays + options.nvme)
     needed: dict[int, tuple[Path, int]] = {}
     of_trees = [(path, 0 if path.is_dir() else TREE_BYTES) for path in (tree_path(*tree) for tree in trees)]
-    for path, size in ((state_home(), bricks * disks.JOURNAL_BYTES), *of_trees):
+    for path, size in ((state_home(), bricks * JOURNAL_BYTES), *of_trees):
         place = next(folder for folder in (path, *path.parents) if folder.exists())
         first, others = needed.get(place.stat().st_dev, (place, 0))
         needed[place.stat().st_dev] = first, others + size
