@@ -51,8 +51,9 @@ def test_servers_with_block_caches(tmp_path: Path) -> None:
     require_testbed(guests.problems(TestbedOptions(servers=1, nvme=1, disk_caches=("write-back",))))
     modes = ("--disk-cache", "write-through", "--disk-cache", "write-back")
     with started_testbed(NAME, SUBNET, *CACHES, *modes, cwd=tmp_path) as cluster:
+        # hosts have no smartctl, which virtual disks would not answer
         found = json.loads(glusterlab("check", cluster, "--json", cwd=tmp_path).stdout)["findings"]
-        assert {each["code"] for each in found if each["level"] != "ok"} <= {"checkouts", "load"}
+        assert {each["code"] for each in found if each["level"] != "ok"} <= {"checkouts", "load", "disk-health"}
         throttle.apply(cluster.parent, "large-file")
         rates = {}
         for place in ("jbod/d01", "jbod-write-through/d02", "jbod-write-back/d03"):
