@@ -405,47 +405,38 @@ class Raid6:
         self._destage()
 
 
+@dataclass(eq=False)
 class Latency:
     """A disk behind a network: each request takes as long, any number of them at once, up to its rates.
 
     A write is done when it is stored, so that a flush has nothing to wait for.
     """
 
-    def __init__(
-        self,
-        latency_s: float,
-        read_bytes_per_s: float,
-        write_bytes_per_s: float,
-        read_operations_per_s: float,
-        write_operations_per_s: float,
-        timeline: Timeline | None = None,
-    ) -> None:
-        self.timeline = timeline or Timeline()
-        self.counts: Counter[str] = Counter()
-        self.busy_s = 0.0
-        self._latency_s = latency_s
-        self._rates = {
-            "reads": (read_bytes_per_s, read_operations_per_s),
-            "writes": (write_bytes_per_s, write_operations_per_s),
-        }
-        self._free = 0.0
+    latency_s: float
+    read_bytes_per_s: float
+    write_bytes_per_s: float
+    read_operations_per_s: float
+    write_operations_per_s: float
+    timeline: Timeline = field(default_factory=Timeline)
+    counts: Counter[str] = field(default_factory=Counter, init=False)
+    busy_s: float = field(default=0.0, init=False)
+    _free: float = field(default=0.0, init=False)
 
     def read(self, _offset: int, size: int, done: Done) -> None:
-        self._serve("reads", size, done)
+        self._serve("reads", max(1 / self.read_operations_per_s, size / self.read_bytes_per_s), done)
 
     def write(self, _offset: int, size: int, done: Done) -> None:
-        self._serve("writes", size, done)
+        self._serve("writes", max(1 / self.write_operations_per_s, size / self.write_bytes_per_s), done)
 
     def flush(self, done: Done) -> None:
         self.timeline.at(self.timeline.now, done)
 
-    def _serve(self, what: str, size: int, done: Done) -> None:
-        of_bytes, of_operations = self._rates[what]
-        begin, takes = max(self.timeline.now, self._free), max(1 / of_operations, size / of_bytes)
+    def _serve(self, what: str, takes: float, done: Done) -> None:
+        begin = max(self.timeline.now, self._free)
         self.counts[what] += 1
         self.busy_s += takes
         self._free = begin + takes
-        self.timeline.at(max(self._free, begin + self._latency_s), done)
+        self.timeline.at(max(self._free, begin + self.latency_s), done)
 
 
 def _after(count: int, call: Done) -> Done:
