@@ -25,7 +25,7 @@ from glusterlab.testbed.disks import CHUNK, Disk, cache_meta_bytes
 from glusterlab.testbed.local import run
 from glusterlab.testbed.network import TAP
 from glusterlab.testbed.options import TestbedOptions
-from glusterlab.testbed.tree import KERNEL, KERNEL_RELEASE, PACKAGES, SERVING, tree_path
+from glusterlab.testbed.tree import KERNEL, KERNEL_RELEASE, PACKAGES, SERVING
 
 MEMORY_BYTES = 512 << 20
 """Memory of one guest; it has one CPU."""
@@ -133,15 +133,8 @@ def serve_disks(space: str, folder: Path, disks: list[Disk], **options: Any) -> 
         file = f"driver=host_device,node-name={name},filename={disk.device},cache.direct=on,discard=unmap"
         export = f"type=vhost-user-blk,id={name},node-name={name},addr.type=unix,addr.path={name},writable=on"
         argv += ["--object", f"iothread,id=io-{name}", "--blockdev", file, "--export", f"{export},iothread=io-{name}"]
-    log = folder.with_suffix(".log")
-    local.start_until(
-        lambda: all((folder / each).exists() for each in names.values()),
-        argv,
-        log,
-        _DISK_SERVER,
-        deadline_s=10,
-        **options,
-    )
+    log, sockets = folder.with_suffix(".log"), [folder / name for name in names.values()]
+    local.start_until(lambda: all(map(Path.exists, sockets)), argv, log, _DISK_SERVER, deadline_s=10, **options)
 
 
 def settle(config: Path, host: str, read_ahead_bytes: int, timers: Mapping[str, int]) -> None:
@@ -166,11 +159,6 @@ def arguments(options: TestbedOptions, host: str, disks: list[Disk]) -> list[str
         *(f"virtio_uml.device=/tmp/disks/{name}:2" for name in devices(disks).values()),  # 2: a block device
         *("--", f"{address}/{options.subnet.split('/')[1]}", "server" if host in options.server_names else "client"),
     ]
-
-
-def kernel_tree() -> Path:
-    """The tree that has the guests' kernel."""
-    return tree_path(KERNEL_RELEASE, KERNEL)
 
 
 def services(address: str) -> set[str]:

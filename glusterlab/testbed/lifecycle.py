@@ -280,7 +280,8 @@ def _boot(state: State, tree: Path, host: str) -> subprocess.Popen[bytes]:
 
     space = network.namespace(options.name, host)
     if host in options.guest_names:
-        places = [guests.kernel_tree(), tree, folder, state.folder / "shared", state.folder / _SHIM]
+        kernel_tree = tree_path(*guests.trees(options)[-1])
+        places = [kernel_tree, tree, folder, state.folder / "shared", state.folder / _SHIM]
         arguments = [folder / "guest-boot", *places, *guests.arguments(options, host, mine)]
         if mine:
             guests.serve_disks(space, folder / "disks", mine, preexec_fn=enter_groups)
