@@ -18,15 +18,10 @@ from glusterlab.errors import TestbedError
 def run(argv: Sequence[str | Path], *, stdin: str | None = None, deadline_s: float = 120.0, check: bool = True) -> str:
     """What a command on this machine wrote to stdout; `check`: whether an exit code other than 0 is an error."""
     command = [str(part) for part in argv]
+    pipe = subprocess.PIPE
     try:
         process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
+            command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, errors="replace", start_new_session=True
         )
     except FileNotFoundError as error:
         raise TestbedError(f"the command '{command[0]}' is not installed on this machine") from error

@@ -22,14 +22,8 @@ _SERVING = (
     "cifs-utils", "dbus", "kmod", "netbase", "nfs-common", "nfs-ganesha", "nfs-ganesha-gluster", "rpcbind", "samba",
 )  # fmt: skip
 PACKAGES = tuple(sorted(_BASE | {program.package for tool in runnable().values() for program in tool.programs}))
-SERVING = {
-    release: tuple(sorted({*PACKAGES, *_SERVING, vfs}))
-    for release, vfs in (
-        ("bullseye", "samba-vfs-modules"),
-        ("bookworm", "samba-vfs-modules"),
-        ("trixie", "samba-vfs-glusterfs"),
-    )
-}
+_SAMBA = {"bullseye": "samba-vfs-modules", "bookworm": "samba-vfs-modules", "trixie": "samba-vfs-glusterfs"}
+SERVING = {release: tuple(sorted({*PACKAGES, *_SERVING, vfs})) for release, vfs in _SAMBA.items()}
 """By release, packages of hosts that serve volumes by NFS and SMB, too, and of guests that mount those."""
 
 KERNEL_RELEASE = "trixie"
