@@ -92,9 +92,6 @@ class Host:
     read_ahead_bytes: float = _of(
         4096 << 10, "vendor", "tuned: readahead>=4096 of throughput-performance, which the rhgs profiles include"
     )
-    first_byte: float = _of(
-        0, "vendor", "outer edge: bricks are thin-provisioned volumes, and those lie where they were first written"
-    )
 
 
 ST6000NM0034, RAID6, HOST = Drive(), Array(), Host()
