@@ -43,17 +43,13 @@ def missing() -> list[Path]:
 def make(testbed: str, hosts: list[str]) -> None:
     """Make the control groups of all hosts."""
     for folder in (folder for host in ("", *hosts) for folder in folders(testbed, host)):
-        _make_one(folder)
-
-
-def _make_one(folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
-    if is_v2():
-        write_value(folder.parent / "cgroup.subtree_control", "+cpu +memory +io +pids")
-        return
-    for name in ("cpuset.cpus", "cpuset.mems"):  # a v1 cpuset starts empty, and takes no process until it is filled
-        if (folder / name).exists():
-            write_value(folder / name, (folder.parent / name).read_text(encoding="ascii"))
+        folder.mkdir(exist_ok=True)
+        if is_v2():
+            write_value(folder.parent / "cgroup.subtree_control", "+cpu +memory +io +pids")
+            continue
+        for name in ("cpuset.cpus", "cpuset.mems"):  # a v1 cpuset starts empty, and takes no process until it is filled
+            if (folder / name).exists():
+                write_value(folder / name, (folder.parent / name).read_text(encoding="ascii"))
 
 
 def remove(testbed: str) -> None:
@@ -69,12 +65,11 @@ def _remove_one(folder: Path) -> None:
     for _attempt in range(50):
         try:
             folder.rmdir()
+            return
         except FileNotFoundError:
             return
         except OSError:
             time.sleep(0.1)  # processes that were just killed leave a group a moment later
-        else:
-            return
     raise TestbedError(f"the control group {folder} stays in use; run 'down' again in a minute")
 
 
