@@ -45,14 +45,10 @@ _V1_FILES = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wio
 
 def disk_limits(hardware: Device, model: Model) -> dict[str, int]:
     """Limits of one device under a scale model, by the names of cgroup v2's io.max."""
-    limits = {
-        "rbps": round(hardware.read_bytes_per_s / model.scale),
-        "wbps": round(hardware.write_bytes_per_s / model.scale),
-    }
+    rates = {"rbps": hardware.read_bytes_per_s, "wbps": hardware.write_bytes_per_s}
     if model.operations:
-        limits["riops"] = max(1, round(hardware.read_operations_per_s / model.scale))
-        limits["wiops"] = max(1, round(hardware.write_operations_per_s / model.scale))
-    return limits
+        rates |= {"riops": hardware.read_operations_per_s, "wiops": hardware.write_operations_per_s}
+    return {name: max(1, round(rate / model.scale)) for name, rate in rates.items()}
 
 
 def unwritten_bytes(kind: Kind, model: Model | None) -> int | None:
@@ -109,14 +105,11 @@ def run_options(cluster: Cluster) -> dict[str, Any]:
     if cluster.testbed is None:
         return {}
     state = cluster.testbed.state
+    has_heads = any(model.heads for model in cluster.scale_models.values())
     return {
         "throttle": lambda model: apply(state, model),
+        "use_heads": (lambda heads: use_heads(state, heads)) if has_heads else None,
         "shared_counters": cgroups.SHARED_COUNTERS,
-        **(
-            {"use_heads": lambda heads: use_heads(state, heads)}
-            if any(model.heads for model in cluster.scale_models.values())
-            else {}
-        ),
     }
 
 
@@ -140,11 +133,8 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         raise UsageError(f"the testbed '{state.options.name}' has no scale model '{model}': it has {', '.join(models)}")
     chosen = None if model is None else models[model]
     headed = chosen is not None and chosen.heads
-    if (
-        chosen is not None
-        and state.options.heads
-        and any(disk.spins and has_head(disk) != headed for disk in state.disks)
-    ):
+    spinning = (disk for disk in state.disks if disk.spins)
+    if chosen is not None and state.options.heads and any(has_head(disk) != headed for disk in spinning):
         behind = "have none now" if headed else "have heads now"
         raise TestbedError(f"the disks of '{state.options.name}' {behind}: 'glusterlab run' puts them as {model} needs")
     stretched = timers(chosen)
