@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import some
@@ -14,6 +12,7 @@ from glusterlab.hosts.access import lacking
 from glusterlab.hosts.check.finding import Code, Finding, Level
 from glusterlab.hosts.health import MAX_CLOCK_OFFSET_S
 from glusterlab.tools import runnable, volume_tools
+from glusterlab.tools.document import number
 
 if TYPE_CHECKING:
     from glusterlab.hosts.check.ask import HostReport, PoolReport
@@ -126,7 +125,7 @@ def _state(report: HostReport, *, left: bool) -> Iterator[Problem]:
     if report.dropped < 2:
         message = f"the kernel counted {report.dropped} dropped caches of 2"
         yield "error", "caches", message, "is /proc/sys/vm/drop_caches writable there?"
-    free = _number(report.one("work_free"))
+    free = number(report.one("work_free"))  # None for a dash of df
     advice = "make room, or name another work_dir in the cluster file"
     if free is None:
         message = "how much room the work directory's file system has is not known"
@@ -136,7 +135,7 @@ def _state(report: HostReport, *, left: bool) -> Iterator[Problem]:
 
 
 def _load(report: HostReport) -> Iterator[Problem]:
-    load, cpus = _number(report.one("load")), report.facts.get("cpus") or 1
+    load, cpus = number(report.one("load")), report.facts.get("cpus") or 1
     if load is None:
         yield "warning", "load", "its load is not known", "look at /proc/loadavg there"
     elif load > MAX_LOAD_PER_CPU * cpus:
@@ -230,13 +229,6 @@ def _bricks(report: HostReport) -> Iterator[Problem]:
         elif free < max(min(MIN_FREE_BYTES, size / 2), MIN_FREE_FRACTION * size):
             message = f"{root} has {free / 1e9:.1f} of {size / 1e9:.1f} GB free"
             yield "warning", "space", message, "make room, or plan smaller files"
-
-
-def _number(text: str | None) -> float | None:
-    """A number that a host printed; None where it printed something else, as df does with a dash."""
-    with suppress(ValueError):
-        return number if math.isfinite(number := float(text or "")) else None
-    return None
 
 
 def pool_problems(cluster: Cluster, reports: Mapping[str, HostReport], pool: PoolReport) -> Iterator[Finding]:
