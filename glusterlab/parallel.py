@@ -16,8 +16,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from multiprocessing import parent_process
 from multiprocessing.process import BaseProcess
-from threading import Lock, Thread
-from types import ModuleType
+from threading import Lock, Thread, current_thread, main_thread
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from glusterlab.errors import GlusterlabError, UsageError
@@ -143,6 +143,20 @@ def adopt(environment: Mapping[str, str]) -> None:
 def _replace_environment(variables: Mapping[str, str]) -> None:
     os.environ.clear()
     os.environ.update(variables)
+
+
+@contextmanager
+def on_signals(handler: Callable[[int, FrameType | None], object], numbers: Iterable[signal.Signals]) -> Iterator[None]:
+    """Have signals handled; only the main thread can, in another one they stay as they are."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    earlier = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, before in earlier.items():
+            signal.signal(number, before)
 
 
 @contextmanager

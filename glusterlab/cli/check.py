@@ -18,7 +18,7 @@ from glusterlab.errors import GlusterlabError, UsageError
 
 if TYPE_CHECKING:
     from glusterlab.analysis.baselines import Rates
-    from glusterlab.hosts.check import Finding
+    from glusterlab.hosts.check.finding import Finding
     from glusterlab.spec import Campaign, Cluster
 
 app, command = commands()
@@ -52,8 +52,8 @@ def check(
     json: bool = JSON,
 ) -> None:
     """Is the cluster fit to measure? A table of findings; exit 1 if it is not."""
-    from glusterlab.hosts.check import CODES, POOL_CODES
     from glusterlab.hosts.check import check as examine
+    from glusterlab.hosts.check.finding import CODES, POOL_CODES
     from glusterlab.spec import load_cluster
 
     if codes:
@@ -205,7 +205,7 @@ def rows_of(findings: Iterable[Finding]) -> list[dict[str, str]]:
 
 def show_check(findings: Sequence[Finding], *, as_json: bool, more: dict[str, Any] | None = None) -> None:
     """Findings and the verdict; `more` has further keys of the JSON."""
-    from glusterlab.hosts.check import CODES
+    from glusterlab.hosts.check.finding import CODES
 
     listed = [picked(finding, "host", "level", "code", "message", "advice") for finding in findings]
     rows = rows_of(findings)

@@ -7,7 +7,7 @@ import re
 import subprocess
 import uuid
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from glusterlab.hosts import access, script
 from glusterlab.hosts.pool import Pool
 from glusterlab.secrets import redact
 from glusterlab.tools import volume_tools
+from glusterlab.tools.document import whole
 
 if TYPE_CHECKING:
     from glusterlab.spec.cluster import Cluster, Host
@@ -55,7 +56,7 @@ def read_facts(text: str) -> dict[str, Any]:
             # A virtual interface says -1.
             facts["interface_speed_bytes_per_s"] = int(value) * 1e6 / 8 if value.strip().isdecimal() else None
         elif key in _WHOLE_NUMBERS:
-            facts[key] = _whole(value)
+            facts[key] = whole(value)
         elif key == "fuse" or key == "proc_is_lxcfs":
             facts[key] = True
         elif key:
@@ -81,14 +82,8 @@ def _filesystem(text: str) -> dict[str, Any]:
     if len(words) != 5:
         return {"mounted": False}
     named = dict(zip(("device", "type", "options"), words, strict=False))
-    return {"mounted": True, **named, "size_bytes": _whole(words[3]), "free_bytes": _whole(words[4])}
-
-
-def _whole(text: str) -> int | None:
-    # another word, as df prints a dash for what it cannot tell, is None
-    with suppress(OverflowError, ValueError):
-        return int(float(text))
-    return None
+    # df prints a dash for what it cannot tell
+    return {"mounted": True, **named, "size_bytes": whole(words[3]), "free_bytes": whole(words[4])}
 
 
 def controller(cluster: Cluster | None = None) -> dict[str, Any]:
@@ -114,12 +109,9 @@ def git_revision(folder: Path) -> str | None:
 
 def ask(cluster: Cluster) -> dict[str, Any]:
     """Facts of all hosts by name, by connections of its own; `HostError` when one cannot say."""
-    pool = Pool.of(cluster, mark=f"plan.{uuid.uuid4().hex[:8]}")
-    try:
+    with closing(Pool.of(cluster, mark=f"plan.{uuid.uuid4().hex[:8]}")) as pool:
         hosts: dict[str, Any] = environment(pool, cluster)["hosts"]
         return hosts
-    finally:
-        pool.close()
 
 
 def environment(pool: Pool, cluster: Cluster, shared_counters: Sequence[str] = ()) -> dict[str, Any]:

@@ -11,13 +11,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import CommandError, HostError, StoppedError, in_words
 from glusterlab.hosts.transport import FabricTransport, Outcome, Stop, Transport
+from glusterlab.parallel import on_signals
 from glusterlab.shell import join
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Pool:
     def __init__(self, hosts: Iterable[Host], transport: Transport, *, mark: str = "1") -> None:
         self.hosts: dict[str, Host] = {host.name: host for host in hosts}
         self.sink: Callable[[CommandResult], None] | None = None
-        self._transport = transport
+        self.transport = transport
         self.mark = mark
         self._stop = Stop()
         self._cleaning = False
@@ -104,7 +105,7 @@ class Pool:
 
     def connect(self) -> dict[str, HostError]:
         """Connect to every host at once; returns the errors of those that could not be."""
-        answers = self._each({name: partial(self._transport.open, host) for name, host in self.hosts.items()}, 120.0)
+        answers = self._each({name: partial(self.transport.open, host) for name, host in self.hosts.items()}, 120.0)
         self._refuse_when_stopped()
         return {name: answer for name, answer in answers.items() if isinstance(answer, HostError)}
 
@@ -112,11 +113,6 @@ class Pool:
         """`connect`; `HostError` names the hosts that could not be reached."""
         if failed := self.connect():
             raise HostError(in_words(failed), hosts=sorted(failed))
-
-    @property
-    def unread(self) -> list[str]:
-        """Lines of known_hosts that cannot be read."""
-        return self._transport.unread
 
     def run(self, commands: Mapping[str, Command], *, within_s: float | None = None) -> Results:
         """Run one script per host, all at once; `StoppedError` after `stop`.
@@ -147,9 +143,6 @@ class Pool:
         if not self._cleaning:
             self._stop.requested = True
 
-    def resume(self) -> None:
-        self._stop.requested = False
-
     def signalled(self, *_: object) -> None:
         """What a signal's handler does: stop the work, then interrupt it; a clean-up lets the first pass."""
         if self._insisted if self._cleaning else self._stop.requested:
@@ -179,7 +172,7 @@ class Pool:
 
     def close(self, *, within_s: float = 5.0) -> None:
         """Close all connections, in parallel and within a bounded time."""
-        self._each({name: partial(self._transport.close, host) for name, host in self.hosts.items()}, within_s)
+        self._each({name: partial(self.transport.close, host) for name, host in self.hosts.items()}, within_s)
 
     def _refuse_when_stopped(self) -> None:
         if self._stop.requested:
@@ -209,7 +202,7 @@ class Pool:
 
         def call() -> _Answer:
             start, began = time.time(), time.monotonic()
-            outcome = self._transport.execute(self.hosts[name], line, stdin, bound, self._stop)
+            outcome = self.transport.execute(self.hosts[name], line, stdin, bound, self._stop)
             late = time.monotonic() - began >= deadline_s
             cut = outcome.exit_code is None or (late and outcome.exit_code in _TIMEOUT_CODES)
             code = None if cut else outcome.exit_code
@@ -250,23 +243,10 @@ class Pool:
         return answers
 
 
-@contextmanager
-def stop_on_signals(pool: Pool) -> Iterator[None]:
+def stop_on_signals(pool: Pool) -> AbstractContextManager[None]:
     """A first SIGINT, SIGTERM or SIGHUP (unless ignored, as under nohup) stops the work, a second interrupts."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    earlier = {number: signal.getsignal(number) for number in numbers}
-    if earlier[signal.SIGHUP] == signal.SIG_IGN:
-        del earlier[signal.SIGHUP]
-    for number in earlier:
-        signal.signal(number, pool.signalled)
-    try:
-        yield
-    finally:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)
+    hangup = [] if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else [signal.SIGHUP]
+    return on_signals(pool.signalled, [signal.SIGINT, signal.SIGTERM, *hangup])
 
 
 def _failure(result: CommandResult, outcome: Outcome, deadline_s: float, late: bool) -> HostError:

@@ -13,13 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from glusterlab.errors import GlusterlabError, UsageError
 from glusterlab.figures.names import output_files
-from glusterlab.parallel import preload
+from glusterlab.parallel import on_signals, preload
 from glusterlab.reproduce import execute
 from glusterlab.reproduce.depends import Campaign, Task
 from glusterlab.reproduce.state import STATE, Failure, Progress, ReproduceSummary, drop, figures_of, put, require_room
@@ -308,22 +308,13 @@ def _remove_abandoned(campaign: Campaign, *, keep_figures: bool) -> bool:
     return bool(missing or abandoned)
 
 
-@contextmanager
-def as_interrupts() -> Iterator[None]:
+def as_interrupts() -> AbstractContextManager[None]:
     """Let SIGTERM and SIGHUP raise `KeyboardInterrupt` in the main thread, so that what was begun is tidied up.
 
     A terminal that is closed does so too, unless that is to be ignored, as under nohup.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
-    earlier = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)
+    return on_signals(signal.default_int_handler, numbers)
 
 
 def runs_on(notebook: Path, study: Study) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from glusterlab.cli import app
-from glusterlab.hosts.check import CODES, Finding
+from glusterlab.hosts.check.finding import CODES, Finding
 from glusterlab.hosts.pool import Pool
 from glusterlab.run import runner
 from glusterlab.spec import dump_yaml

@@ -117,7 +117,7 @@ def _stop(pool: Pool, cluster: Cluster) -> tuple[float, int]:
     try:
         pool.run_everywhere(Command("sleep 60", deadline_s=90.0))
     except StoppedError:
-        pool.resume()
+        pool._stop.requested = False
     left = workdir.end_processes(pool, cluster)
     pool.close()
     return time.monotonic() - stopped[0], len(left)

@@ -5,8 +5,8 @@ import pytest
 
 from glusterlab.cli.check import rows_of, show_check
 from glusterlab.hosts import facts, lock
-from glusterlab.hosts.check import CODES, Finding, check
-from glusterlab.hosts.check.finding import OF_CLIENTS, OF_HOSTS, OF_POOL, OF_SERVERS
+from glusterlab.hosts.check import check
+from glusterlab.hosts.check.finding import CODES, OF_CLIENTS, OF_HOSTS, OF_POOL, OF_SERVERS, Finding
 from glusterlab.hosts.pool import Pool
 from glusterlab.hosts.transport import Outcome
 from glusterlab.spec import Cluster

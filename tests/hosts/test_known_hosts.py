@@ -292,4 +292,4 @@ def test_lines_that_cannot_be_read_are_known_to_a_check(tmp_path: Path) -> None:
     config.write_text(f"Host *\n  HostName 127.0.0.1\n  Port 9\n  {files}\n")
     pool = Pool([Host(name="alpha")], FabricTransport(Ssh(config=config, user="root")))
     assert "not reachable" in str(pool.connect()["alpha"])
-    assert [place.partition(" (")[0] for place in pool.unread] == [f"{tmp_path}/known_hosts line 3"]
+    assert [place.partition(" (")[0] for place in pool.transport.unread] == [f"{tmp_path}/known_hosts line 3"]

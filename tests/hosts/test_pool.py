@@ -117,14 +117,14 @@ def test_a_connection_reopens_and_no_command_repeats(pool: Pool, server: sshd.Lo
         server.drop_connections()
 
 
-def test_stop_cuts_everything_off_and_resume_allows_cleaning_up(pool: Pool) -> None:
+def test_stop_cuts_everything_off_but_cleaning_up(pool: Pool) -> None:
     threading.Timer(0.5, pool.stop).start()
     began = time.monotonic()
     with pytest.raises(StoppedError):
         pool.run_everywhere(Command("sleep 60"))
     assert time.monotonic() - began < 30
-    pool.resume()
-    assert pool.run_on("beta", Command("echo clean")).text == "clean\n"
+    with pool.cleaning():
+        assert pool.run_on("beta", Command("echo clean")).text == "clean\n"
 
 
 @pytest.mark.parametrize(("check", "expected"), [(True, "yes"), (False, "no")])
@@ -280,7 +280,7 @@ def test_the_first_signal_stops_the_next_interrupts_and_a_clean_up_lets_one_pass
         assert not pool._stop.requested
     assert pool._stop.requested
     assert signal_to(pool) == "interrupts"
-    pool.resume()
+    pool._stop.requested = False
     with pool.cleaning():
         assert signal_to(pool) == "nothing"
     assert not pool._stop.requested
@@ -302,7 +302,8 @@ def test_a_signal_may_strike_anywhere() -> None:
     def work() -> None:
         sys.settrace(strike)
         try:
-            pool.resume()
+            with pool.cleaning():
+                pass
             pool.stop()
         finally:
             sys.settrace(None)
@@ -311,7 +312,7 @@ def test_a_signal_may_strike_anywhere() -> None:
     worker.start()
     worker.join(20)
     assert not worker.is_alive(), f"hangs in {struck[-1]}"
-    assert {"resume", "stop"} <= set(struck)
+    assert {"cleaning", "stop"} <= set(struck)
     assert pool._stop.requested
 
 

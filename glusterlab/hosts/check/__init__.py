@@ -10,25 +10,12 @@ from typing import TYPE_CHECKING
 from glusterlab.errors import HostError, some
 from glusterlab.hosts import lock
 from glusterlab.hosts.check.ask import HostReport, PoolReport, ask_hosts, ask_pool
-from glusterlab.hosts.check.finding import (
-    CODES,
-    OF_CLIENTS,
-    OF_GLUSTER,
-    OF_HOSTS,
-    OF_POOL,
-    OF_SERVERS,
-    POOL_CODES,
-    Code,
-    Finding,
-    Level,
-)
+from glusterlab.hosts.check.finding import CODES, OF_CLIENTS, OF_GLUSTER, OF_HOSTS, OF_POOL, OF_SERVERS, Code, Finding
 from glusterlab.hosts.check.problems import host_problems, pool_problems
 from glusterlab.hosts.pool import Pool
 
 if TYPE_CHECKING:
     from glusterlab.spec.cluster import Cluster
-
-__all__ = ["CODES", "POOL_CODES", "Code", "Finding", "HostReport", "Level", "PoolReport", "check"]
 
 _NOT_INSPECTED = "mend it and check again: nothing else of it was inspected"
 
@@ -44,8 +31,8 @@ def check(cluster: Cluster, *, pool: Pool | None = None, baseline: bool = False)
     try:
         failed = connections.connect()
         found = []
-        if connections.unread:
-            message = f"of known_hosts cannot be read: {some(connections.unread, 3)}"
+        if unread := connections.transport.unread:
+            message = f"of known_hosts cannot be read: {some(unread, 3)}"
             found.append(Finding(None, "warning", "host-key", message, "mend or remove these lines"))
         for name, error in sorted(failed.items()):
             known = {"the host key of": "host-key", "refused the login": "login"}
@@ -79,12 +66,7 @@ def check(cluster: Cluster, *, pool: Pool | None = None, baseline: bool = False)
 
 
 def _problems(
-    cluster: Cluster,
-    reports: Mapping[str, HostReport],
-    pool: PoolReport,
-    *,
-    baseline: bool,
-    left: Collection[str],
+    cluster: Cluster, reports: Mapping[str, HostReport], pool: PoolReport, *, baseline: bool, left: Collection[str]
 ) -> list[Finding]:
     """What the answers mean; `left` are hosts that a run which has ended did not give back."""
     found = list(pool_problems(cluster, reports, pool))
