@@ -12,12 +12,7 @@ from typing import Any
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.serialization import (
-    SSHCertificate,
-    SSHCertificateType,
-    load_ssh_public_identity,
-    ssh,
-)
+from cryptography.hazmat.primitives.serialization import SSHCertificate, SSHCertificateType, ssh
 from paramiko import HostKeys, MissingHostKeyPolicy, PKey, Transport
 from paramiko.ssh_exception import SSHException
 
@@ -216,7 +211,7 @@ def _fault(certificate: SSHCertificate, blob: bytes, plain: bytes, name: str) ->
 def _certificate_of(blob: bytes) -> SSHCertificate | None:
     kind = blob[4 : 4 + int.from_bytes(blob[:4])]
     try:
-        found = load_ssh_public_identity(kind + b" " + b64encode(blob))
+        found = ssh.load_ssh_public_identity(kind + b" " + b64encode(blob))
         if isinstance(found, SSHCertificate):
             found.signature_key()
             return found
