@@ -15,7 +15,8 @@ from glusterlab.reasons import Reason, Status, status_of
 from glusterlab.spec.cell import Cell, Layout, LayoutType
 from glusterlab.spec.cluster import REAL_HARDWARE
 from glusterlab.spec.yaml import first_problem
-from glusterlab.store.imported import ResultKey, keyed, read_all, reasons_of
+from glusterlab.store.imported import ResultKey, keyed, reasons_of
+from glusterlab.tools.base import read_all
 from glusterlab.tools.document import Document
 from glusterlab.tools.records import VolumeRecord, WorkloadRecord
 from glusterlab.units import format_size
@@ -159,7 +160,8 @@ def read_results(
     name = shown(file.name)
     try:
         document = Document.open(file.path)
-        records, damage = read_all(document, _tool(document, assignments, mapping.defaults.tool))
+        tool = _tool(document, assignments, mapping.defaults.tool)
+        records, damage = read_all(lambda: tools.read(document, tool))
     except (ParseError, _RefusedError) as error:
         return [], [], [assignments[0].refused(error)]
     refused = [] if damage is None else [assignments[0].refused(damage)]

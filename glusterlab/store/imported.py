@@ -11,7 +11,7 @@ from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
 from glusterlab.spec.cell import Cell
 from glusterlab.store.records import Stored, read_record
-from glusterlab.tools.base import Measurement
+from glusterlab.tools.base import Measurement, read_all
 from glusterlab.tools.document import Document, read_bytes
 from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
 
@@ -71,17 +71,6 @@ def read_import(folder: Path) -> ImportRecord:
     return record
 
 
-def read_all(document: Document, tool: str | None = None) -> tuple[tuple[Record, ...], ParseError | None]:
-    """All records of a document, and what ended the reading where it is not whole."""
-    found: list[Record] = []
-    damage = None
-    try:
-        found.extend(tools.read(document, tool))
-    except ParseError as error:
-        damage = error
-    return tuple(found), damage
-
-
 def keyed(records: Sequence[Record]) -> list[tuple[ResultKey, WorkloadRecord]]:
     """The workload results among records, each with its key."""
     counts: dict[ResultKey, int] = {}
@@ -99,7 +88,7 @@ Content = tuple[dict[ResultKey, WorkloadRecord], list[WorkerRecord], ParseError 
 
 
 def _content(document: Document, tool: str) -> Content:
-    records, damage = read_all(document, tool)
+    records, damage = read_all(lambda: tools.read(document, tool))
     return dict(keyed(records)), [record for record in records if isinstance(record, WorkerRecord)], damage
 
 

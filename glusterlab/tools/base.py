@@ -197,6 +197,16 @@ def check_files(paths: Iterable[str], size: int) -> str:
     )
 
 
+def read_all(read: Callable[[], Iterable[Record]]) -> tuple[list[Record], ParseError | None]:
+    """All records that are read, and what ended the reading where they are not whole."""
+    found: list[Record] = []
+    try:
+        found.extend(read())
+    except ParseError as error:
+        return found, error
+    return found, None
+
+
 def of_operation(records: Iterable[Record], operation: str) -> tuple[WorkloadRecord, list[WorkerRecord]]:
     """The one result of an operation among records, and its workers; `ParseError` when there are none or several."""
     found = [record for record in records if getattr(record, "operation", None) == operation]

@@ -18,7 +18,7 @@ from glusterlab.spec.cell import Cell
 from glusterlab.tools import base
 from glusterlab.tools.document import Document, read_text
 from glusterlab.tools.iozone.records import read, recognise
-from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
+from glusterlab.tools.records import WorkerRecord, WorkloadRecord
 from glusterlab.units import IOZONE_KB
 
 _NUMBERS = {"write": "0", "read": "1"}
@@ -84,12 +84,7 @@ class Iozone(base.VolumeTool):
 
 def result_of(path: Path, cell: Cell) -> tuple[WorkloadRecord, list[WorkerRecord]]:
     """The complete report of a cell's operation in a file of one run, and its workers; `ParseError` without one."""
-    records: list[Record] = []
-    damage: ParseError | None = None
-    try:
-        records.extend(read(Document.open(path)))
-    except ParseError as error:
-        damage = error
+    records, damage = base.read_all(lambda: read(Document.open(path)))
     try:
         record, workers = base.of_operation(records, cell.operation)
     except ParseError as error:
