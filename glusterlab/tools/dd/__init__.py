@@ -1,5 +1,3 @@
 """dd: its command lines and its output."""
 
-from glusterlab.tools.dd.command import DD
-
-__all__ = ["DD"]
+from glusterlab.tools.dd.command import DD as DD
