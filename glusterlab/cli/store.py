@@ -269,7 +269,8 @@ def _moment(words: str, now: datetime) -> datetime:
 def selected(events: Iterable[Event], since: float | None, *, problems: bool, everything: bool) -> Iterable[Event]:
     """Entries from a moment on: those for people, on request only problems, or everything."""
     for event in events:
-        wanted = (event.is_for_people and event.level != "info") if problems else (everything or event.is_for_people)
+        is_for_people = bool(event.message)
+        wanted = (is_for_people and event.level != "info") if problems else (everything or is_for_people)
         if wanted and (since is None or event.time >= since):
             yield event
 

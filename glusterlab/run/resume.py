@@ -87,7 +87,7 @@ def take_up(store: RawStore, campaign: Campaign, cluster: Cluster, edits: list[s
     models = list(differences(_plain(old)["scale_models"], _plain(cluster)["scale_models"], "scale_models"))
     # what else may differ changes no sample; it is kept, byte for byte where the models are as they were
     kept = old.model_copy(update={"scale_models": cluster.scale_models})
-    _store_again(store, "cluster.yaml", dump_yaml(kept) if models else store.cluster_yaml)
+    _store_again(store, "cluster.yaml", dump_yaml(kept) if models else read_raw(store.path / "cluster.yaml").decode())
     said = [(models, "the cluster's scale models were changed"), (edits, "the campaign was changed")]
     sentences = [f"{what}: {some(changes, _SHOWN, '; ')}" for changes, what in said if changes]
     away = f"what was measured is set aside in {store.path / aside.ASIDE}, does not count, and comes back when the"

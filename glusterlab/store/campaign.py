@@ -223,10 +223,6 @@ class RawStore:
         if not all(damaged and (name.count("/") > 2 or name in lost) for name in self.wrong):
             raise RawStoreError(digests.damage_sentence(self.path, self.wrong), path=self.path, exit_code=1)
 
-    @property
-    def cluster_yaml(self) -> str:
-        return read_raw(self.path / "cluster.yaml").decode()
-
     def environment(self) -> dict[str, Any]:
         return read_json(self.path / "environment.json")
 

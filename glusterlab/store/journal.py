@@ -34,10 +34,6 @@ class Event:
     message: str
     details: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def is_for_people(self) -> bool:
-        return bool(self.message)
-
     def as_dict(self) -> dict[str, Any]:
         message = {"message": self.message} if self.message else {}
         return {"time": self.time, "level": self.level, **message, **self.details}

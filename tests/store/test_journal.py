@@ -36,8 +36,8 @@ def test_people_get_lines_and_scripts_get_events(tmp_path: Path) -> None:
     assert [event.get("message") for event in events] == ["started volume x", None, "s2 is gone\nfor good"]
     assert (events[0]["sample"], events[1]["host"], events[2]["level"]) == (3, "s1", "error")
     read = read_events(tmp_path)
-    assert [event.is_for_people for event in read] == [True, False, True]
-    assert "\n".join(event.line for event in read if event.is_for_people) == "\n".join(lines)
+    assert [bool(event.message) for event in read] == [True, False, True]
+    assert "\n".join(event.line for event in read if event.message) == "\n".join(lines)
 
 
 def test_a_folder_without_a_log_is_said(tmp_path: Path) -> None:
