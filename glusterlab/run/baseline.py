@@ -90,9 +90,11 @@ def expand_baseline(cluster: Cluster, spec: BaselineSpec) -> list[Cell]:
     return cells
 
 
-def _cell(place: str, **facts: Any) -> Cell:
-    """A cell of bricks or links alone, without a volume."""
-    return Cell(layout=Layout(name=place, type="other", subvolumes=1, backing=place), access="none", **facts)
+def _cell(place: str, size: int, **facts: Any) -> Cell:
+    """A cell of bricks or links alone, without a volume: its files and records are of one size unless it says more."""
+    sizes = dict.fromkeys(("file_size_bytes", "nominal_file_size_bytes", "record_size_bytes"), size)
+    layout = Layout(name=place, type="other", subvolumes=1, backing=place)
+    return Cell(layout=layout, access="none", **(sizes | facts))
 
 
 def _head_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel) -> list[Cell]:
@@ -114,12 +116,9 @@ def _head_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel) -> list
                 cells.append(
                     _cell(
                         name,
+                        size,  # of requests until the time is over: no file is written
                         tool="fio-local",
                         operation=operation,
-                        # no file is written, but requests until the time is over
-                        file_size_bytes=size,
-                        nominal_file_size_bytes=size,
-                        record_size_bytes=size,
                         workers=1 if few else len(cluster.servers),
                         model=model,
                         options=(f"--iodepth={depth}", *on_medium),
@@ -134,9 +133,9 @@ def _disk_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel, name: s
     return [
         _cell(
             name,
+            size,
             tool="iozone-local",
             operation=operation,
-            file_size_bytes=size,
             nominal_file_size_bytes=round(size * model.scale),
             record_size_bytes=record,
             workers=len(cluster.servers) * bricks,
@@ -161,12 +160,9 @@ def _link_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel) -> list
     return [
         _cell(
             NETWORK,
+            BUFFER_BYTES,  # no file is sent, but one buffer over and over
             tool="iperf3",
             operation=operation,
-            # no file is sent, but one buffer over and over
-            file_size_bytes=BUFFER_BYTES,
-            nominal_file_size_bytes=BUFFER_BYTES,
-            record_size_bytes=BUFFER_BYTES,
             workers=hosts * (hosts - 1) // 2,
             model=model,
             options=("-t", str(max(1, round(spec.seconds)))),
