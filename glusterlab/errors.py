@@ -168,6 +168,10 @@ class StoppedError(GlusterlabError):
     exit_code = 130
 
 
+ENDS_A_RUN = (StoppedError, RawStoreError, LockLostError)
+"""What is no failure of a sample, but ends its run."""
+
+
 class DataError(GlusterlabError):
     """A table lacks what an analysis or a figure needs."""
 

@@ -12,15 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from glusterlab.errors import (
-    CommandError,
-    GlusterlabError,
-    HostError,
-    LockLostError,
-    ParseError,
-    RawStoreError,
-    StoppedError,
-)
+from glusterlab.errors import ENDS_A_RUN, CommandError, GlusterlabError, HostError, ParseError
 from glusterlab.hosts import files as workdir
 from glusterlab.hosts import gluster, lock, script
 from glusterlab.hosts import health as probe
@@ -115,7 +107,7 @@ class SampleRun:
         try:
             with self._phase(phase):
                 action()
-        except (StoppedError, RawStoreError, LockLostError):
+        except ENDS_A_RUN:
             raise
         except HostError as error:
             self.reasons.append(Reason(code=code_of(error), message=f"{phase}: {error.message}", host=error.host))
@@ -165,13 +157,10 @@ class SampleRun:
 
     def _prepare(self) -> None:
         self._have_files()
-        if (
-            self.volume is not None
-            and self.volume.settles_s
-            and runnable()[self.cell.tool].needs_files(self.cell.operation)
-        ):
+        volume, tool = self.volume, runnable()[self.cell.tool]
+        if volume is not None and volume.settles_s and tool.needs_files(self.cell.operation):
             self.site.progress.phase("prepare: files move between the tiers")
-            gluster.wait_for_files(self.site.pool, self.volume, within_s=_MOVED_WITHIN_S)
+            gluster.wait_for_files(self.site.pool, volume, within_s=_MOVED_WITHIN_S)
         if self.cell.caches == "hot":
             self.site.progress.phase("prepare: a first pass fills the caches")
             self._run_steps([self._workload.command(self._job(self.cell))])
@@ -282,8 +271,7 @@ class SampleRun:
         for name, cell in self._workload.probes(self.cell, folder):
             self.site.progress.phase(f"workload: {name}")
             command, result = done[name] = self._run(cell, f"workload/{name}")
-            record = _record_of(command, result, result.start, result.end)
-            self.writer.write(f"workload/{name}/command.json", dump_json(record.model_dump(mode="json")))
+            self._write_record(command, result, f"workload/{name}")
             if result.exit_code is not None:
                 self._collect_probe(self._job(cell), name)
             if result.exit_code != 0:
@@ -295,7 +283,7 @@ class SampleRun:
             # the sample is of one probe, and so is the record of its command
             with suppress(ParseError):
                 command, result = done[self._workload.parse(folder, self.cell).probe or name]
-        self._record(command, result, result.start, result.end)
+        self.record = self._write_record(command, result, "workload")
 
     def _run(self, cell: Cell, folder: str) -> tuple[HostCommand, CommandResult]:
         command = self._workload.command(self._job(cell))
@@ -312,9 +300,18 @@ class SampleRun:
         for file, data in probe.read_outputs(part, host).items():
             self.writer.write(f"workload/{name}/{file}", data)
 
-    def _record(self, command: HostCommand, result: CommandResult, start: float, end: float) -> None:
-        self.record = _record_of(command, result, start, end)
-        self.writer.write("workload/command.json", dump_json(self.record.model_dump(mode="json")))
+    def _write_record(self, command: HostCommand, result: CommandResult, folder: str) -> CommandRecord:
+        record = CommandRecord(
+            argv=redact_words(command.words),
+            host=command.host,
+            start=result.start,
+            end=result.end,
+            exit_code=result.exit_code,
+            deadline_s=command.deadline_s,
+            gaps="steps",
+        )
+        self.writer.write(f"{folder}/command.json", dump_json(record.model_dump(mode="json")))
+        return record
 
     def _after(self) -> None:
         cluster = self.site.cluster
@@ -343,12 +340,10 @@ class SampleRun:
                 self.writer.write(f"workload/{file}", data)
 
     def _probe(self, moment: Moment, extras: probe.Extras, *, drop: bool) -> probe.Probe:
-        volume = self.volume
+        site, volume = self.site, self.volume
         if volume is not None and has_grown(self.writer.folder):
             volume = volume.grown
-        found = probe.look(
-            self.site.pool, self.site.cluster, volume, drop=drop, extras=extras, deadline_s=_PROBE_DEADLINE_S
-        )
+        found = probe.look(site.pool, site.cluster, volume, drop=drop, extras=extras, deadline_s=_PROBE_DEADLINE_S)
         lock.refuse_lost(found.parts)
         for name, data in found.files.items():
             self.writer.write(f"gluster/{moment}/{name}", data)
@@ -395,18 +390,6 @@ class SampleRun:
 
     def _log(self, result: CommandResult) -> None:
         self.writer.log(result.host, loggable(result.script), result.start, result.end, result.exit_code)
-
-
-def _record_of(command: HostCommand, result: CommandResult, start: float, end: float) -> CommandRecord:
-    return CommandRecord(
-        argv=redact_words(command.words),
-        host=command.host,
-        start=start,
-        end=end,
-        exit_code=result.exit_code,
-        deadline_s=command.deadline_s,
-        gaps="steps",
-    )
 
 
 def _remounted(first: dict[str, Mounted], now: Mapping[str, Mounted]) -> list[Reason]:
@@ -473,7 +456,7 @@ class LocalRun(SampleRun):
         # the first that passed its deadline stands for all, else the first that failed
         step, result = min(measured, key=lambda each: (each[1].exit_code is not None, each[1].exit_code == 0))
         start, end = min(result.start for _, result in measured), max(result.end for _, result in measured)
-        self._record(step.command, result, start, end)
+        self.record = self._write_record(step.command, replace(result, start=start, end=end), "workload")
         commands = [
             {
                 "argv": list(step.command.words),
