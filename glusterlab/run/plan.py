@@ -389,12 +389,8 @@ def _estimate_cell(cell: Cell, cluster: Cluster) -> CellEstimate:
             min(layout.bricks, len(cluster.servers)) * hardware.server_link,
             layout.bricks * hardware.brick_rate(backing, "write" if writes else "read"),
         )
-    rate = (
-        slowest
-        / (layout.stored_per_byte if writes else 1.0)
-        * (_WRITE_SHARE if writes else _READ_SHARE)
-        / cell.model.scale
-    )
+    share = _WRITE_SHARE / layout.stored_per_byte if writes else _READ_SHARE
+    rate = slowest * share / cell.model.scale
     # of what the operator mounted nothing is known: as much as one server of the cluster
     disks = hardware.disks_per_server if backing is None else layout.bricks * backing.disks_per_brick
     files_rate = disks * _FILES_PER_S_PER_DISK / (cell.model.scale if cell.model.operations else 1)

@@ -13,7 +13,7 @@ from glusterlab.hosts import access, gluster, lock, script
 from glusterlab.hosts import files as workdir
 from glusterlab.hosts import health as probe
 from glusterlab.hosts.pool import Command
-from glusterlab.reasons import Reason, ReasonCode, code_of
+from glusterlab.reasons import FAILED_CODES, Reason, ReasonCode, code_of
 
 if TYPE_CHECKING:
     from glusterlab.hosts.gluster import Volume
@@ -45,17 +45,13 @@ _PAUSE_S = 2.0
 MAX_FAILURES_IN_A_ROW = 3
 """So many samples of a layout in a row that the hosts made fail end its turn in the round."""
 
-_HOST_CODES: frozenset[ReasonCode] = frozenset(
-    {
-        "host-unreachable",
-        "controller-error",
-        "pool-unhealthy",
-        "disk-full",
-        "mount-hung",
-        "mount-changed",
-        "access-lost",
-    }
-)
+_HOST_CODES: frozenset[ReasonCode] = FAILED_CODES - {"tool-failed", "tool-timeout"} | {
+    "mount-hung",
+    "mount-changed",
+    "access-lost",
+}
+
+RUN_AGAIN = "run the same command again: it goes on where it stopped"
 
 Note = Callable[[str], None]
 
@@ -66,9 +62,7 @@ def wait_for_hosts(pool: Pool, note: Note) -> None:
     noted = False
     while failed := pool.connect() or pool.run_everywhere(Command("true", deadline_s=_ANSWERS_WITHIN_S)).failed:
         if time.monotonic() - began > RECONNECT_WITHIN_S:
-            raise HostError(
-                f"{in_words(failed)}; when it is back, run the same command again: it goes on where it stopped"
-            )
+            raise HostError(f"{in_words(failed)}; when it is back, {RUN_AGAIN}")
         if not noted:
             note(f"waiting for {', '.join(sorted(failed))} to come back")
             noted = True
@@ -181,14 +175,11 @@ class Breaker:
     def add(self, sample: Sample, block: Block) -> bool:
         codes = {reason.code for reason in sample.reasons}
         troubled = bool(codes & _HOST_CODES) and "tool-timeout" not in codes
-        self._in_a_row[block] = self._in_a_row[block] + 1 if troubled else 0
-        if self._in_a_row[block] < MAX_FAILURES_IN_A_ROW:
+        row = self._in_a_row[block] = self._in_a_row[block] + 1 if troubled else 0
+        if row < MAX_FAILURES_IN_A_ROW:
             return False
         self.left_out.add(block)
-        self.why = (
-            f"{self._in_a_row[block]} samples in a row failed for reasons outside the workload, last"
-            f" {sample.reasons[0]}"
-        )
+        self.why = f"{row} samples in a row failed for reasons outside the workload, last {sample.reasons[0]}"
         return True
 
     def open_everywhere(self, pending: Iterable[PlannedSample], number: int, cells: Iterable[Cell]) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import (
+    ENDS_A_RUN,
     GlusterlabError,
     HostError,
     LockLostError,
@@ -255,9 +256,7 @@ class _Run:
                 except RefusedError as error:
                     self._leave_out(planned.cell.layout, error)
         if self.breaker.open_everywhere(self.queue.pending(), number, self.plan.cells):
-            raise HostError(
-                f"{self.breaker.why}; mend that, then run the same command again: it goes on where it stopped"
-            )
+            raise HostError(f"{self.breaker.why}; mend that, then {recovery.RUN_AGAIN}")
 
     def _leave_out(self, layout: Layout, error: RefusedError) -> None:
         """Go on without the cells of a layout that GlusterFS refuses; the error itself where no cell is left."""
@@ -290,7 +289,7 @@ class _Run:
                 ready = time.monotonic()
                 sample = execution.execute()
                 result = execution.result
-            except (StoppedError, RawStoreError, LockLostError, RefusedError):
+            except (*ENDS_A_RUN, RefusedError):
                 raise
             except Exception as error:  # noqa: BLE001 - one sample must not end the night, whatever went wrong in it
                 if isinstance(error, HostError):
@@ -429,7 +428,7 @@ class _Run:
         paused = counts.left > 0 and counts.left == counts.later and not interrupted
         advice = ""
         if interrupted:
-            advice = "run the same command again: it goes on where it stopped"
+            advice = recovery.RUN_AGAIN
         elif problems:
             advice = "mend the cause, then run the same command with --retry: it runs only what is not valid"
         elif paused:

@@ -95,10 +95,7 @@ class CampaignStatus:
 
 
 def count_samples(
-    plan: Plan,
-    samples: Iterable[Sample],
-    attempts: int,
-    values: Mapping[tuple[str, int], Measured] | None = None,
+    plan: Plan, samples: Iterable[Sample], attempts: int, values: Mapping[tuple[str, int], Measured] | None = None
 ) -> tuple[CellStatus, ...]:
     """State of each cell of a plan, by the same bookkeeping as a run's: the parameters are those of `Queue`."""
     everything = list(samples)

@@ -14,13 +14,7 @@ from glusterlab.rawfile import MAX_JSON_BYTES, open_raw
 from glusterlab.reasons import NO_SPACE, Reason, Status, status_of
 from glusterlab.run.event import event_reasons, has_grown, renewed_brick
 from glusterlab.store import imported
-from glusterlab.store.records import (
-    BrickHealth,
-    CommandRecord,
-    Failure,
-    Health,
-    read_record,
-)
+from glusterlab.store.records import BrickHealth, CommandRecord, Failure, Health, read_record
 from glusterlab.telemetry.collect import coverage
 from glusterlab.tools import runnable
 
