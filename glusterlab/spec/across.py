@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
@@ -13,19 +13,13 @@ from glusterlab.spec.yaml import validate
 FILE = "across.yaml"
 
 
-class Reference(NamedTuple):
-    """A claim of a study; the file writes it as ``study/claim``."""
-
-    study: str
-    claim: str
-
-
-def _reference(value: object) -> Reference:
+def _reference(value: object) -> tuple[str, str]:
+    """A study and one of its claims; the file writes it as ``study/claim``."""
     study, slash, claim = value.partition("/") if isinstance(value, str) else ("", "", "")
     if not (study and slash and claim):
         example = "such as azure/disks-one-thread"
         raise ValueError(f"expected a study and one of its claims, {example}, found {describe(value)}")
-    return Reference(study, claim)
+    return study, claim
 
 
 class Topic(SpecModel):
@@ -35,13 +29,13 @@ class Topic(SpecModel):
     """
 
     about: Sentence
-    claims: Axis[Annotated[Reference, BeforeValidator(_reference)]]
+    claims: Axis[Annotated[tuple[str, str], BeforeValidator(_reference)]]
     note: Annotated[str, Field(max_length=400)] = ""
 
     @property
     def studies(self) -> list[str]:
         """Names of the studies that speak about it, by name."""
-        return sorted({reference.study for reference in self.claims})
+        return sorted({study for study, _ in self.claims})
 
 
 class Question(SpecModel):

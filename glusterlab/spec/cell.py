@@ -283,12 +283,8 @@ def work_differences(one: Cell | Mapping[str, Any], other: Cell | Mapping[str, A
     """In what the workers of two cells did not do equal work, by its name in `work_of`; empty where they did."""
     found = {}
     for (name, first), second in zip(work_of(one).items(), work_of(other).values(), strict=True):
-        if first is None or second is None:
-            same = first is second
-        else:
-            same = (
-                first == second if name == "files_per_worker" else math.isclose(first, second, rel_tol=WORK_TOLERANCE)
-            )
+        tolerance = 0.0 if name == "files_per_worker" else WORK_TOLERANCE
+        same = first is second if first is None or second is None else math.isclose(first, second, rel_tol=tolerance)
         if not same:
             found[name] = f"{_amount(name, first)} and {_amount(name, second)} {_WORK[name]}"
     return found

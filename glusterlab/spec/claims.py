@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from glusterlab.errors import UsageError
 from glusterlab.spec.cell import RebalanceThrottle
@@ -362,13 +362,6 @@ class Claims(SpecModel):
         layouts = {**study.layouts, **data.get("layouts", {})}
         return data | {"layouts": layouts, "servers": tuple(study.servers), "called": study.called}
 
-    @field_validator("claims", mode="before")
-    @classmethod
-    def _is_a_list(cls, value: object) -> object:
-        if not isinstance(value, (list, tuple)):
-            raise ValueError(f"expected a list of claims, found {describe(value)}")
-        return value
-
     @model_validator(mode="after")
     def _names_are_known(self, info: ValidationInfo) -> Self:
         known = {"layout": list(self.layouts), **(info.context or {}).get("vocabulary", {})}
@@ -417,11 +410,8 @@ def published_file(folder: Path, study: str) -> Path:
     path = folder / study / FILE
     if not path.is_file():
         known = sorted(place.parent.name for place in folder.glob(f"*/{FILE}"))
-        have = (
-            f"those of {', '.join(known)} are there"
-            if known
-            else "there are none of any study; `glusterlab init DIR` makes a lab with them"
-        )
+        none = "there are none of any study; `glusterlab init DIR` makes a lab with them"
+        have = f"those of {', '.join(known)} are there" if known else none
         near = suggest(study, known, listed=False)
         raise UsageError(f"expected the claims of study {study!r} in {path}, found no such file; {have}{near}")
     return path

@@ -39,7 +39,11 @@ Role = Literal["server", "client"]
 HOST_FORM = r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$"
 HostName = Annotated[str, Field(pattern=HOST_FORM, max_length=253)]
 Address = Annotated[str, Field(pattern=r"^[A-Za-z0-9:]([A-Za-z0-9.:%_-]*[A-Za-z0-9])?$", max_length=253)]
-Device = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.!-]*$", max_length=60)]
+Device = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.!-]*$", max_length=60),
+    BeforeValidator(lambda name: name.removeprefix("/dev/") if isinstance(name, str) else name),
+]
 BlockDevice = Annotated[HostPath, Field(pattern=r"^/dev/[A-Za-z0-9][A-Za-z0-9/_.:+@=-]*$", max_length=250)]
 Interface = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$", max_length=15)]
 
@@ -110,13 +114,6 @@ class Host(SpecModel):
         # a name that is none has an error of its own, and needs no second one
         fit = isinstance(name, str) and re.fullmatch(HOST_FORM, name)
         return {**data, "address": name if fit else "unknown"}
-
-    @field_validator("devices", mode="before")
-    @classmethod
-    def _without_dev(cls, value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            return [item.removeprefix("/dev/") if isinstance(item, str) else item for item in value]
-        return value
 
 
 class Ssh(SpecModel):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from glusterlab.errors import SpecError
-from glusterlab.spec.across import FILE, Across, Reference, load_across
+from glusterlab.spec.across import FILE, Across, load_across
 from glusterlab.spec.claims import FILE as CLAIMS
 from glusterlab.spec.claims import load_claims
 from glusterlab.spec.studies import studies
@@ -56,7 +56,7 @@ def test_documents_that_contradict_each_other_are_named(across: Across) -> None:
         if places := [n for n, topic in enumerate(question.topics) if "contradict" in topic.note]:
             found[question.id] = places
     assert found == {"replicated-or-dispersed": [0, 4, 7], "access": [4], "rule-of-thumb": [0, 1, 3], "latency": [1]}
-    assert across.questions[0].topics[4].claims[0] == Reference("rhgs-3.1", "ec-small-create-share")
+    assert across.questions[0].topics[4].claims[0] == ("rhgs-3.1", "ec-small-create-share")
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ("  formula: {add: [2, 2]}\n", "", "claims.1", "a formula for a claim of kind arithmetic"),
         ("kind: arithmetic", "kind: fact", "claims.1.published.relation", "one of is"),
         ("type: replicate", "type: mirror", "layouts.copies.type", "expected one of distribute"),
-        ("claims:\n", "claims: none\nmore:\n", "claims", "expected a list of claims, found 'none'"),
+        ("claims:\n", "claims: none\nmore:\n", "claims", "expected a list, found 'none'"),
         ("claims:\n", "claims: []\nmore:\n", "claims", "at least 1"),
         ("kind: ratio", "kind: ratios", "claims.0.kind", "did you mean 'ratio'?"),
     ],
