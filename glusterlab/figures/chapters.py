@@ -30,12 +30,15 @@ class Figure:
 
 @dataclass(frozen=True)
 class NotMeasured:
-    """A figure or table that the campaign does not have, and why."""
+    """A figure or table that the campaign does not have, and why; in a notebook it stands where that would be."""
 
-    label: str
+    label: str  # ``Figure 5``, in a notebook ``F5``; empty where it is the project's own
     title: str
     reason: str
     notebook: str = ""
+
+    def __repr__(self) -> str:
+        return f"{', '.join(filter(None, (self.label, self.title)))}: not measured. {self.reason}"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.saturation.timeline import JUDGED_METRICS
 from glusterlab.analysis.select import same_size
 from glusterlab.errors import DataError, UsageError
+from glusterlab.figures.chapters import NotMeasured
 from glusterlab.figures.explorer import Explorer
 from glusterlab.figures.names import NARROW, PICTURES, OutputName
 from glusterlab.figures.save import FORMATS, parse_formats, save, save_narrow, show, write_caption
@@ -38,19 +39,6 @@ from glusterlab.store.sample import campaign_origin
 from glusterlab.tables import build as tables
 from glusterlab.tables.build import Tables
 from glusterlab.tools import vocabulary
-
-
-@dataclass(frozen=True, slots=True)
-class NotMeasured:
-    """Stands where a figure or a table would be; `number` is ``F5`` or ``T3``, empty for the project's own."""
-
-    number: str
-    title: str
-    reason: str
-
-    def __repr__(self) -> str:
-        name = f"{self.number}, {self.title}" if self.number else self.title
-        return f"{name}: not measured. {self.reason}"
 
 
 @dataclass(frozen=True)
