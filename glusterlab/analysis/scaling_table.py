@@ -42,7 +42,7 @@ def scaling_table(fits: pd.DataFrame, factor: float = 1.0, unit: str = "") -> pd
     one = fits.drop_duplicates(GROUP)
     rows = one.to_dict("records")
     text = {
-        name: [_text(row, name, factor if name in ("one_worker", "peak") else 1.0) for row in rows]
+        name: [estimate_text(row, name, factor if name in ("one_worker", "peak") else 1.0) for row in rows]
         for name in ESTIMATES
     }
     return pd.DataFrame(
@@ -63,15 +63,15 @@ def scaling_table(fits: pd.DataFrame, factor: float = 1.0, unit: str = "") -> pd
     ).reset_index(drop=True)
 
 
-def _text(fit: Mapping[Any, Any], name: str, factor: float = 1.0) -> str:
-    """A number with its interval, to three digits."""
+def estimate_text(fit: Mapping[Any, Any] | pd.Series, name: str, factor: float = 1.0, digits: int = 3) -> str:
+    """A number of a fit with its interval."""
     centre, low, high = (fit[f"{name}{end}"] * factor for end in ("", "_low", "_high"))
     if math.isnan(centre):
         known = name != "coherency" or fit["refusal"]
-        return "" if known else UNKNOWN + (f", at most {high:.3g}" if low == 0 else "")
+        return "" if known else UNKNOWN + (f", at most {high:.{digits}g}" if low == 0 else "")
     if math.isnan(low):
-        return f"{centre:.3g} ({INSUFFICIENT})"
-    return f"{centre:.3g} ({low:.3g} to {'no end' if math.isinf(high) else f'{high:.3g}'})"
+        return f"{centre:.{digits}g} ({INSUFFICIENT})"
+    return f"{centre:.{digits}g} ({low:.{digits}g} to {'no end' if math.isinf(high) else f'{high:.{digits}g}'})"
 
 
 def scaling_words(fits: pd.DataFrame, factor: float = 1.0, unit: str = "") -> str:
@@ -82,8 +82,8 @@ def scaling_words(fits: pd.DataFrame, factor: float = 1.0, unit: str = "") -> st
         return ""
     named = []
     for row in by_operation(drawn[drawn["peak_note"] == ""], *GROUP).to_dict("records"):
-        knee = "" if math.isnan(row["knee"]) else f"knee at {_text(row, 'knee')} workers, "
-        peak = f"peak of {_text(row, 'peak', factor)} {unit} at {_text(row, 'peak_workers')} workers"
+        knee = "" if math.isnan(row["knee"]) else f"knee at {estimate_text(row, 'knee')} workers, "
+        peak = f"peak of {estimate_text(row, 'peak', factor)} {unit} at {estimate_text(row, 'peak_workers')} workers"
         named.append(f"{row['operation']}, {row['series']}: {knee}{peak}")
     flat = len(drawn) - len(named)
     if flat:

@@ -7,10 +7,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from glusterlab.analysis.efficiency import GROUP
-from glusterlab.analysis.scaling import LEAST_COUNTS, MISFIT, UNKNOWN
+from glusterlab.analysis.scaling import LEAST_COUNTS, MISFIT
+from glusterlab.analysis.scaling_table import estimate_text
 from glusterlab.analysis.select import operations_of
 from glusterlab.plots import marks
 from glusterlab.plots.style import GREY, Frame, row_style, top_of
+from glusterlab.stats import INSUFFICIENT
 
 _TEXT_SIZE = 6.6
 _LONGEST = 58
@@ -30,31 +32,24 @@ def draw_fit(axes: Axes, curve: pd.DataFrame, colour: str, factor: float, *, thi
     axes.plot(workers, fitted, color=colour, linewidth=width, linestyle=dashes, zorder=1.6, label="fitted")
 
 
-def _interval(row: pd.Series, name: str) -> str:
-    centre, low, high = (float(row[column]) for column in (name, f"{name}_low", f"{name}_high"))
-    if math.isnan(low):
-        return f"{centre:.2g}"
-    return f"{centre:.2g} ({low:.2g} to {'no end' if math.isinf(high) else f'{high:.2g}'})"
-
-
 def _words(row: pd.Series) -> str:
     """What stands above a panel: its operation with the parameters, or why there are none."""
     operation = str(row["operation"])
     if str(row["refusal"]):
         return "\n".join(textwrap.wrap(f"{operation}: no fit: {row['refusal']}", _LONGEST))
-    coherency, high = _interval(row, "coherency"), float(row["coherency_high"])
-    if math.isnan(float(row["coherency"])):
-        coherency = UNKNOWN if math.isnan(high) else f"{UNKNOWN}, at most {high:.2g}"
-    first = [f"{operation}: contention {_interval(row, 'contention')}", f"coherency {coherency}"]
+    # that n is insufficient stands once, at the end
+    names = ("contention", "coherency", "knee", "peak_workers")
+    text = {name: estimate_text(row, name, digits=2).removesuffix(f" ({INSUFFICIENT})") for name in names}
+    first = [f"{operation}: contention {text['contention']}", f"coherency {text['coherency']}"]
     rest = []
     if not math.isnan(float(row["knee"])):
-        rest.append(f"knee at {_interval(row, 'knee')} workers")
+        rest.append(f"knee at {text['knee']} workers")
     if str(row["peak_note"]):
         rest.append(str(row["peak_note"]).split(":")[0].split(",")[0])
     else:
-        rest.append(f"peak at {_interval(row, 'peak_workers')} workers")
+        rest.append(f"peak at {text['peak_workers']} workers")
     if math.isnan(float(row["contention_low"])):
-        rest.append("insufficient n")
+        rest.append(INSUFFICIENT)
     return "\n".join([*first, *textwrap.wrap("; ".join(rest), _LONGEST)])
 
 
