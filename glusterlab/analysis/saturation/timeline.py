@@ -136,14 +136,9 @@ def _covered(values: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> _covered(np.array([[1.0, math.nan, math.nan, math.nan, math.nan, 2.0]])).tolist()
     [[1.0, nan, 2.0, 2.0, 2.0, 2.0]]
     """
-    found = np.isfinite(values)
-    steps = np.arange(values.shape[1])
-    following = np.where(found, steps, values.shape[1])
-    following = np.minimum.accumulate(following[:, ::-1], axis=1)[:, ::-1]
-    started = np.maximum.accumulate(found, axis=1)
-    taken = np.take_along_axis(values, np.minimum(following, values.shape[1] - 1), axis=1)
-    near = (following < values.shape[1]) & (following - steps < COVERED_STEPS)
-    return np.where(started & near, taken, np.nan)
+    started = np.maximum.accumulate(np.isfinite(values), axis=1)
+    taken = pd.DataFrame(values.T).bfill(limit=COVERED_STEPS - 1).to_numpy().T
+    return np.where(started, taken, np.nan)
 
 
 def rolling(values: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
