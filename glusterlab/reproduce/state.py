@@ -133,19 +133,16 @@ def drop(figures: Path, names: Sequence[str], state: State) -> None:
 
 @contextmanager
 def figures_of(target: Path, own: bool) -> Iterator[Path]:
-    """A folder for figures, `held`; elsewhere than in the project UsageError where it holds something else."""
+    """A folder for figures, one that can be written, from which other runs are kept away.
+
+    UsageError when another run holds it or, elsewhere than in the project, where it has something else in it.
+    """
     names = [path.name for path in target.iterdir()] if target.is_dir() and not own else []
     found = [name for name in names if name != "tables" and not name.startswith(".")]
     if found and STATE not in names:
         expected = "expected a folder that reproduce made, or an empty one"
         raise UsageError(f"{target}: {expected}, found {min(found)}; name another folder by --output")
-    with held(target.absolute()):
-        yield target.absolute()
-
-
-@contextmanager
-def held(figures: Path) -> Iterator[None]:
-    """Keep other runs away from a figures folder, one that can be written; UsageError when another run holds it."""
+    figures = target.absolute()
 
     def refuse(holder: str) -> UsageError:
         advice = "wait for it, or end it, then run again"
@@ -157,7 +154,7 @@ def held(figures: Path) -> Iterator[None]:
         figures.mkdir(parents=True, exist_ok=True)
         lock = lock_file(figures / LOCK, refuse)
     try:
-        yield
+        yield figures
     finally:
         with suppress(OSError):
             # before it is free: whoever opens it from now on makes a new one

@@ -25,7 +25,7 @@ from glusterlab.reproduce import execute
 from glusterlab.reproduce import reproduce as reproducing
 from glusterlab.reproduce.execute import with_outputs_of
 from glusterlab.reproduce.reproduce import reproduce
-from glusterlab.reproduce.state import LOCK, Progress, ReproduceSummary, held, put
+from glusterlab.reproduce.state import LOCK, Progress, ReproduceSummary, figures_of, put
 from glusterlab.store import digests as fingerprint
 from glusterlab.store.baselines import Search
 from glusterlab.store.digests import NotebookSource
@@ -574,7 +574,7 @@ class TestWhatIsRefused:
             project.run()
 
     def test_a_second_run_on_the_same_figures(self, project: Project) -> None:
-        with held(project.figures):
+        with figures_of(project.figures, own=True):
             assert (project.figures / LOCK).is_file()
             with pytest.raises(UsageError, match=f"made there by process {os.getpid()} on .*; wait for it"):
                 project.run()
