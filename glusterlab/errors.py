@@ -23,7 +23,8 @@ The tree::
 Errors cross process borders, so each of them pickles.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -46,14 +47,10 @@ class GlusterlabError(Exception):
             setattr(self, name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild, (type(self), self.message, self.details))
+        return partial(type(self), **self.details), (self.message,)
 
     def __str__(self) -> str:
         return self.message
-
-
-def _rebuild(cls: type[GlusterlabError], message: str, details: dict[str, Any]) -> GlusterlabError:
-    return cls(message, **details)
 
 
 def _place(file: Path | None, line: int | None) -> str:
@@ -96,7 +93,9 @@ def in_words(failed: Mapping[str, HostError]) -> str:
     by_message: dict[str, list[str]] = {}
     for name, error in sorted(failed.items()):
         by_message.setdefault(error.message, []).append(name)
-    return "; ".join(f"{_names(names)}: {message}" for message, names in by_message.items())
+    return "; ".join(
+        f"{some(names) if len(names) > 4 else joined(names)}: {message}" for message, names in by_message.items()
+    )
 
 
 def some(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
@@ -108,10 +107,14 @@ def some(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
     return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _names(names: list[str]) -> str:
-    if len(names) > 4:
-        return f"{', '.join(names[:3])} and {len(names) - 3} more"
-    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+def joined(parts: Iterable[object]) -> str:
+    """Numbers or words in a sentence.
+
+    >>> joined([1, 12, 24]), joined(["a", "b"]), joined([48])
+    ('1, 12 and 24', 'a and b', '48')
+    """
+    *first, last = map(str, parts)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 class CommandError(HostError):

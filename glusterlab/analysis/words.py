@@ -1,22 +1,12 @@
 """Sentences and small tables that a notebook prints under a figure: every number in them comes from the samples."""
 
 import math
-from collections.abc import Iterable
 
 import pandas as pd
 
+from glusterlab.errors import joined as joined
 from glusterlab.stats import INSUFFICIENT
 from glusterlab.units import short_number
-
-
-def joined(parts: Iterable[object]) -> str:
-    """Numbers or words in a sentence.
-
-    >>> joined([1, 12, 24]), joined(["a", "b"]), joined([48])
-    ('1, 12 and 24', 'a and b', '48')
-    """
-    *first, last = map(str, parts)
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def worker_count(count: float) -> str:

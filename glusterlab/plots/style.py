@@ -153,9 +153,9 @@ class Provenance:
         if self.half_width is not None:
             n += f", repeated until ± {100 * self.half_width:g} %"
         release = [f"GlusterFS {self.release}"] if self.release else []
-        return self._line(
-            [*release, n, *view_words(summary)], scale_model(summary, self.latency_s) if self.testbed else []
-        )
+        # which view of a rate is drawn; what is no rate has none
+        view = [VIEWS[0]] if "whole_mean" in summary else []
+        return self._line([*release, n, *view], scale_model(summary, self.latency_s) if self.testbed else [])
 
     def place(self, scales: Iterable[float] = (), *, model: bool = False) -> str:
         """The footer of a figure without samples: the campaign, and the scale models (or with `model`, just that)."""
@@ -167,11 +167,6 @@ class Provenance:
         manifest = f"manifest {self.digest[:DIGEST_LENGTH]}"
         parts = [self.campaign, *measured, manifest, *([IMPORTED] if self.imported else [])]
         return " · ".join([*parts, *model])
-
-
-def view_words(summary: pd.DataFrame) -> list[str]:
-    """Which view of a rate a figure of a summary draws, for its footer; nothing where it draws no rate."""
-    return [VIEWS[0]] if "whole_mean" in summary else []
 
 
 def n_words(counts: Iterable[int]) -> str:

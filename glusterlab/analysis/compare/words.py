@@ -1,7 +1,7 @@
 """A comparison of releases in words, for the terminal, a pull request and the notebook; takes its tables."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -86,14 +86,10 @@ def _cells(count: int) -> str:
     return f"{count} {'cell' if count == 1 else 'cells'}"
 
 
-def _by_campaign(table: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
-    yield from table.groupby("other", observed=True, sort=False)
-
-
 def least_lines(table: pd.DataFrame, rule: Rule) -> list[str]:
     """How many samples the cells lack that have too few, and how many lie in two groups, by campaign; else none."""
     found = []
-    for other, whole in _by_campaign(table):
+    for other, whole in table.groupby("other", observed=True, sort=False):
         short = whole[whole["verdict"].astype(str) == INSUFFICIENT]
         apart = short["interval"] == TWO_GROUPS
         if number := int(apart.sum()):
@@ -117,7 +113,7 @@ def least_lines(table: pd.DataFrame, rule: Rule) -> list[str]:
 def timing_warnings(table: pd.DataFrame) -> list[str]:
     """What of the times at which cells were measured may be the reason of a finding."""
     found = []
-    for other, rows in _by_campaign(table):
+    for other, rows in table.groupby("other", observed=True, sort=False):
         if apart := int((rows["rounds"] == 0).sum()):
             found.append(
                 f"{other}: {_which(apart, len(rows))} not in interleaved rounds with the reference, as far as repeats "
@@ -152,7 +148,7 @@ def spoiled_warnings(samples: Mapping[str, pd.DataFrame]) -> list[str]:
 def timing_notes(table: pd.DataFrame) -> list[str]:
     """How cells were compared, and what of the rounds is to be known."""
     found = []
-    for other, rows in _by_campaign(table):
+    for other, rows in table.groupby("other", observed=True, sort=False):
         paired = rows["rounds"] > 0
         if not paired.all():
             found.append(f"{other}: rank-sum test of Mann and Whitney, with the interval that inverts it")
