@@ -120,11 +120,7 @@ def load(
 
 
 def write(
-    raw: Path | str,
-    folder: Path | None = None,
-    *,
-    scheduler: str | None = None,
-    progress: Progress = lambda *_: None,
+    raw: Path | str, folder: Path | None = None, *, scheduler: str | None = None, progress: Progress = lambda *_: None
 ) -> Written | None:
     """Bring the Parquet files of a campaign up to date; None where the folder cannot be written.
 
@@ -257,10 +253,8 @@ def _write(
 
 
 def _digest(base: str, words: Mapping[str, str]) -> str:
-    digest = hashlib.sha256(base.encode())
-    for name, word in sorted(words.items()):
-        digest.update(f"\n{name} {word}".encode())
-    return digest.hexdigest()
+    lines = [base, *(f"{name} {word}" for name, word in sorted(words.items()))]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _keep_part(folder: Path, name: str, part: dict[str, Any]) -> None:

@@ -68,10 +68,8 @@ class Tables:
         paths = [str(self.folder / "telemetry" / name) for name in names]
         schema = arrow_schema("telemetry")
         dataset = ds.dataset(paths, schema=schema, format="parquet")
-        wanted = None
-        for column, values in chosen.items():
-            condition = ds.field(column).isin(list(values))
-            wanted = condition if wanted is None else wanted & condition
+        filters = [(column, "in", list(values)) for column, values in chosen.items()]
+        wanted = pq.filters_to_expression(filters) if filters else None
         try:
             table = dataset.to_table(filter=wanted) if paths else schema.empty_table()
         except (OSError, ValueError) as error:
