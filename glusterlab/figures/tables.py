@@ -39,8 +39,7 @@ class Table:
         """The part of a figure's CSV that tells rows apart: neither long values nor columns with one value."""
         header, lines = _parsed(text)
         columns = [(name, [line[n] for line in lines]) for n, name in enumerate(header)]
-        columns = [(name, values) for name, values in columns if any(values)]
-        columns = [(name, values) for name, values in columns if max(map(len, values)) <= MAX_CHARACTERS]
+        columns = [(name, cells) for name, cells in columns if any(cells) and max(map(len, cells)) <= MAX_CHARACTERS]
         constant = [name for name, values in columns if len(lines) > 1 and len(set(values)) == 1]
         varying = [(name, values[:MAX_ROWS]) for name, values in columns if name not in constant]
         return cls(

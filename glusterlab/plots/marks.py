@@ -90,13 +90,9 @@ def whole_time(axes: Axes, places: Sequence[float], rows: pd.DataFrame, factor: 
     if "whole_mean" in rows:
         values = rows["whole_mean"].astype(float) * factor
         colour = row_style(rows.iloc[0]).colour if along == "y" else INK
+        at = (places, values) if along == "y" else (values, places)
         # under the mean of a curve, which it is where both agree
-        axes.plot(
-            *((places, values) if along == "y" else (values, places)),
-            **WHOLE,
-            color=colour,
-            zorder=2.6 - (along == "y"),
-        )
+        axes.plot(*at, **WHOLE, color=colour, zorder=2.6 - (along == "y"))
 
 
 # like no sample, mean or ring, and white around it, so that it can be seen on a bar and on a mean

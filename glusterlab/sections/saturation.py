@@ -59,18 +59,8 @@ def study_saturation(
     limits, capacity = limits_of(section, every), capacity_of(section, every)
     telemetry = section.telemetry_of(every)
     found = judge(telemetry, every, capacity, levels)
-    measured = {
-        one.study.slug: measure(
-            one,
-            telemetry,
-            limits,
-            cluster=section.cluster,
-            campaign=section.campaign,
-            published=section.published,
-            testbed=testbed,
-        )
-        for one in chosen
-    }
+    of = (section.cluster, section.campaign, section.published)
+    measured = {one.study.slug: measure(one, telemetry, limits, *of, testbed=testbed) for one in chosen}
     return SaturationStudy(
         chosen=chosen,
         rows=rows,

@@ -137,10 +137,10 @@ def measure(
     chosen: Chosen,
     telemetry: pd.DataFrame,
     limits: Mapping[str, Limits],
-    *,
     cluster: Cluster | None,
     campaign: Campaign | None,
     published: pd.DataFrame,
+    *,
     testbed: bool,
 ) -> Measured:
     """Throughput and subsystems of a study over the workers; an import may know no cluster and campaign."""
