@@ -44,8 +44,7 @@ def draw_rates(figure: Frame, places: pd.DataFrame, *, operations: Sequence[str]
                 median = float((here["rate_bytes_per_s"] * scale[here.index]).median()) / MEGABYTE
                 _row_words(axes, float(str(y)), short_number(median), INK)
         _draw_published(axes, of)
-        axes.set_title(operation)
-        axes.set_xlim(start, end)
+        axes.set(title=operation, xlim=(start, end))
         axes.set_xlabel(f"MB/s per {thing}" + ", × scale" * scaled + f" (from {start:g})" * bool(start))
     _name_rows(grid[0], rows)
     grid[0].set_ylim(len(rows) - 0.5, -1.2)

@@ -56,8 +56,7 @@ class SizeAxis:
             above = {"xycoords": ("data", "axes fraction"), "fontsize": 8, "color": GREY}
             marks.words(axes, "not measured", (place, 0), (0, 6), **above)
         marks.number_ticks(axes, "x", range(len(self.sizes)))
-        axes.set_xticklabels([format_size(size) for size in self.sizes])
-        axes.set_xlim(-0.6, len(self.sizes) - 0.4)
+        axes.set(xticklabels=[format_size(size) for size in self.sizes], xlim=(-0.6, len(self.sizes) - 0.4))
         axes.grid(axis="y")
 
 
@@ -105,12 +104,10 @@ def draw_by_file_size(figure: Frame, table: pd.DataFrame, sizes: Iterable[int], 
     top, scaled = max(top_of(shown.table, factor), most), ""
     drawn = pd.Series([each for joined in shown.table["values"] for each in split_values(joined, factor)])
     if drawn.max() > _DECADES * drawn[drawn > 0].min():
-        axes.set_yscale("log")
-        axes.set_ylim(drawn[drawn > 0].min() / 1.5, top * 1.2)
+        axes.set(yscale="log", ylim=(drawn[drawn > 0].min() / 1.5, top * 1.2))
         axes.yaxis.set_major_formatter("{x:,g}")
         scaled = ", logarithmic"
     else:
         axes.set_ylim(0, top)
-    axes.set_xlabel("file size")
-    axes.set_ylabel(f"{unit} per {of}, {shown.words}{scaled}")
+    axes.set(xlabel="file size", ylabel=f"{unit} per {of}, {shown.words}{scaled}")
     shown.second_axis(axes, "y", f"{unit} per {of}")

@@ -162,5 +162,4 @@ def draw_releases(frame: Frame, table: pd.DataFrame, unit: str, factor: float = 
     grid = frame.panels(len(panels), height=sum(heights) + _PANEL_IN * len(panels), height_ratios=heights)
     for axes, (size, rows) in zip(grid[:, 0], panels.items(), strict=True):
         draw_bars(axes, rows, factor)
-        axes.set_title(f"{format_size(size)} files")
-        axes.set_xlabel(unit)
+        axes.set(title=f"{format_size(size)} files", xlabel=unit)

@@ -44,9 +44,8 @@ def draw_latency(figure: Frame, table: pd.DataFrame) -> None:
                 rows = here[here["quantity"] == quantity].sort_values("workers")
                 if len(rows):
                     marks.line(axes, rows, 1e3).set_linestyle(dashes)
-        line[0].set_yscale("log")
         wrapped = name.replace(", ", ",\n", 1)
-        line[0].set_ylabel(f"{wrapped}\nms" if len(series) > 1 else "ms")
+        line[0].set(yscale="log", ylabel=f"{wrapped}\nms" if len(series) > 1 else "ms")
     # one axis for all, so that rows can be compared
     ends = [end for line in grid for end in line[0].get_ylim()]
     low, high = min(ends), max(ends)

@@ -248,8 +248,7 @@ def ratio_ends(table: pd.DataFrame, least_room: float, most: float) -> tuple[flo
 
 def log_axis(axes: Axes, limits: tuple[float, float], ticks: Iterable[float]) -> None:
     """A logarithmic horizontal axis of ratios."""
-    axes.set_xscale("log")
-    axes.set_xlim(*limits)
+    axes.set(xscale="log", xlim=limits)
     number_ticks(axes, "x", ticks)
 
 

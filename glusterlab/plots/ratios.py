@@ -92,14 +92,12 @@ def draw_server_advantage(figure: Frame, table: pd.DataFrame, *, unit: str, fact
     for axes, operation, rows in zip(grid, operations, panels, strict=True):
         names = _names(table.loc[rows.index], "server_model", "geometry")
         draw_bars(axes, rows, factor, names, bars=marks.as_bars(table))
-        axes.set_title(operation)
-        axes.set_xlim(0, right_end(shown.table, factor))
+        axes.set(title=operation, xlim=(0, right_end(shown.table, factor)))
         axes.tick_params(axis="x", labelbottom=operation == operations[-1])
     grid[-1].set_xlabel(f"{unit} per disk, {shown.words}")
     shown.second_axis(grid[-1], "x", f"{unit} per disk")
     draw_ratios(bottom, ratios)
-    bottom.set_title("standard / dense")
-    bottom.set_xlabel("ratio, per disk")
+    bottom.set(title="standard / dense", xlabel="ratio, per disk")
 
 
 def draw_gap(figure: Frame, table: pd.DataFrame, sizes: list[int]) -> None:
@@ -141,5 +139,4 @@ def draw_gap(figure: Frame, table: pd.DataFrame, sizes: list[int]) -> None:
     marks.number_ticks(axes, "y", marks.log_ticks(low, high))
     axes.set_ylim(low, high)
     sizes_axis.draw(axes)
-    axes.set_xlabel("file size")
-    axes.set_ylabel("read / write")
+    axes.set(xlabel="file size", ylabel="read / write")

@@ -132,8 +132,7 @@ def draw_usage(figure: Frame, summary: pd.DataFrame, panels: tuple[Panel, ...], 
         peak = float(rows["peak"].max()) * panel.factor * 1.12 if panel.peaks else 0.0
         # room for the name of the highest one
         top = max([top_of(rows, panel.factor), peak, *(value * 1.22 for found in known for value in found)]) or 1.0
-        line[0].set_ylim(0, top)
-        line[0].set_ylabel(panel.label)
+        line[0].set(ylim=(0, top), ylabel=panel.label)
         for axes, found in zip(line, known, strict=True):
             _draw_limits(axes, found, top)
     for axes, operation in zip(grid[0], operations, strict=True):
@@ -239,8 +238,7 @@ def draw_verdicts(figure: Frame, table: pd.DataFrame, thresholds: Thresholds | N
 
 def _squares(axes: Axes, columns: int, names: Sequence[str]) -> None:
     """A panel of squares: a row per name, the first on top, no frame."""
-    axes.set_xlim(0, columns)
-    axes.set_ylim(len(names), 0)
+    axes.set(xlim=(0, columns), ylim=(len(names), 0))
     axes.set_yticks([number + 0.5 for number in range(len(names))], list(names))
     for spine in axes.spines.values():
         spine.set_visible(False)
@@ -271,8 +269,7 @@ def draw_use(figure: Frame, table: pd.DataFrame) -> None:
     for axes in grid[:, 0]:
         axes.set_yticks(range(len(subsystems)), subsystems)
         axes.tick_params(axis="y", labelsize=7)
-    grid[0, 0].set_ylim(len(subsystems) - 0.4, -0.6)
-    grid[0, 0].set_xlim(0, right)
+    grid[0, 0].set(xlim=(0, right), ylim=(len(subsystems) - 0.4, -0.6))
     grid[0, 0].set_xticks([0, 0.5, 1.0], ["0", "50", "100"])
     for axes in grid[-1]:
         axes.set_xlabel("use, % of what it can do")

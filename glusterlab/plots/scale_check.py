@@ -134,5 +134,4 @@ def draw_counting(figure: Frame, table: pd.DataFrame) -> None:
     axes.legend().remove()
     least, most = table["elapsed_s"].min() / 1.2, table["elapsed_s"].max() * 1.2
     marks.log_axis(axes, (least, most), marks.log_ticks(least, most))
-    axes.set_xlabel("mean time from the first start to the last end, s (logarithmic)")
-    axes.set_ylabel("tool / whole time")
+    axes.set(xlabel="mean time from the first start to the last end, s (logarithmic)", ylabel="tool / whole time")

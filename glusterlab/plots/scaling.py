@@ -75,8 +75,7 @@ def draw_scaling(frame: Frame, summary: pd.DataFrame, curves: pd.DataFrame, unit
     for line, name in zip(grid, series, strict=True):
         of_series = summary[summary["series"].astype(str) == name]
         top = max(top_of(of_series, factor), float(of_series["fitted_high"].fillna(0).max()) * factor * 1.05)
-        line[0].set_ylim(0, top)
-        line[0].set_ylabel(name.replace(", ", ",\n", 1) + f",\n{unit}")
+        line[0].set(ylim=(0, top), ylabel=name.replace(", ", ",\n", 1) + f",\n{unit}")
         for axes, operation in zip(line, operations, strict=True):
             rows = of_series[of_series["operation"].astype(str) == operation]
             axes.grid(axis="y")

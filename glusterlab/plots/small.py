@@ -43,8 +43,7 @@ def draw_capacity(figure: Frame, table: pd.DataFrame, *, disk: str, stated: floa
             side = {"ha": "right" if gain < 0 else "left", "va": "center", "fontsize": 8, "fontweight": "bold"}
             marks.words(axes, text, (start, place - 0.36), (-4 if gain < 0 else 4, 0), **side)
     marks.rows_axis(axes, [str(name) for name in table["series"]], top=-0.5, below=0.5)
-    axes.set_xlim(0, end)
-    axes.set_xlabel("TB (10$^{12}$ bytes)")
+    axes.set(xlim=(0, end), xlabel="TB (10$^{12}$ bytes)")
 
 
 def _stack(axes: Axes, place: int, sizes: dict[str, float], colour: str, end: float) -> None:
@@ -166,8 +165,7 @@ def draw_shares(figure: Frame, table: pd.DataFrame) -> None:
             axes.plot([share], [place], row_style(row).marker, color=colour, markerfacecolor=face, markersize=4.5)
             if row["above_limit"]:
                 marks.above_limit(axes, share, place)
-        axes.set_title(operation)
-        axes.set_xlabel("share of the bound, %")
+        axes.set(title=operation, xlabel="share of the bound, %")
         axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g}")
         axes.grid(axis="x")
         axes.tick_params(axis="y", which="both", length=0)
@@ -177,5 +175,4 @@ def draw_shares(figure: Frame, table: pd.DataFrame) -> None:
     first.set_yticks(list(middles.values()), list(middles), fontsize=7.5)
     first.set_yticks(list(places.values()), [str(count) for _, count in places], minor=True, fontsize=6)
     first.tick_params(axis="y", which="major", pad=20)
-    first.set_ylim(last + 0.7, -0.7)
-    first.set_xlim(left=0)
+    first.set(xlim=(0, None), ylim=(last + 0.7, -0.7))

@@ -23,8 +23,7 @@ def draw_totals(figure: Frame, table: pd.DataFrame, *, axis: str, beside: Sequen
         marks.words_at_right(axes, place, f"{marks.mean_words(row | {'scale': 1}, 1.0)}, {words}")
     marks.rows_axis(axes, list(table["series"]))
     most = max(value for values in table["values"] for value in split_values(values))
-    axes.set_xlim(0, 1.5 * max(most, table["high"].fillna(0).max(), 1))
-    axes.set_xlabel(axis)
+    axes.set(xlim=(0, 1.5 * max(most, table["high"].fillna(0).max(), 1)), xlabel=axis)
 
 
 def draw_streams_held(figure: Frame, table: pd.DataFrame, *, stands_for: float) -> None:
@@ -46,7 +45,6 @@ def draw_by_streams(figure: Frame, table: pd.DataFrame) -> None:
             drawn = marks.line(axes, here[here["series"].astype(str) == name], factor, beside=1)
             text = name.replace(", ", ",\n", 1)
             marks.words(axes, text, marks.line_end(drawn), (11, 0), ha="left", va="center", color=drawn.get_color())
-        axes.set_ylabel(label)
-        axes.set_ylim(bottom=0)
+        axes.set(ylabel=label, ylim=(0, None))
         axes.grid(axis="y")
     grid[-1].set_xlabel("streams at once")

@@ -151,8 +151,7 @@ def _canvas(figure: Frame, height: float) -> Axes:
     """One panel that is measured in inches from its lower left corner."""
     axes = figure.panel(height)
     axes.set_axis_off()
-    axes.set_xlim(0, WIDTH_IN)
-    axes.set_ylim(0, height)
+    axes.set(xlim=(0, WIDTH_IN), ylim=(0, height))
     return axes
 
 
