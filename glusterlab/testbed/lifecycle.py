@@ -273,19 +273,23 @@ def _boot(state: State, tree: Path, host: str) -> subprocess.Popen[bytes]:
     namespaces = ["unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child"]
     arguments = [folder / "host-boot", host, role, tree, folder, state.folder / "lxcfs/mount", state.folder / "shared"]
     groups = cgroups.folders(options.name, host)
+    guest_with_disks = host in options.guest_names and bool(mine)
+    cpus = sorted(os.sched_getaffinity(0))
 
     def enter_groups() -> None:
         for group in groups:
             (group / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
+        if guest_with_disks:  # on one CPU with what serves its disks, see `guests.serve_disks`
+            os.sched_setaffinity(0, {cpus[options.server_names.index(host) % len(cpus)]})
 
     space = network.namespace(options.name, host)
     if host in options.guest_names:
         kernel_tree = tree_path(*guests.trees(options)[-1])
         places = [kernel_tree, tree, folder, state.folder / "shared", state.folder / _SHIM]
         arguments = [folder / "guest-boot", *places, *guests.arguments(options, host, mine)]
-        if mine:
+        if guest_with_disks:
             guests.serve_disks(space, folder / "disks", mine, preexec_fn=enter_groups)
-    command = ["nsenter", f"--net=/run/netns/{space}", *namespaces]
+    command = ["nsenter", f"--net=/run/netns/{space}", *(guests.YIELDING if guest_with_disks else []), *namespaces]
     with (folder / "boot.log").open("wb") as log:
         return local.start([*command, *map(str, arguments)], log, preexec_fn=enter_groups)
 
