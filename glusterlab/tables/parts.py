@@ -62,13 +62,16 @@ def brick_shares(
     disk, as it does where its name is that of a logical volume.
     """
     disk = telemetry[telemetry["activity"] == "disk"]
-    names = disk["host"].astype(str) + "/" + disk["device"].astype(str)
-    if len(bricks) + len(hot) < 2 or not {*bricks, *hot} <= {*names}:
+    if len(bricks) + len(hot) < 2 or disk.empty:
         return {}
     apart = np.concatenate([np.diff(np.unique(times)) for _, times in disk.groupby("host", observed=True)["time_s"]])
     step = float(np.median(apart)) if len(apart) else math.inf
     inside = (disk["time_s"] > start_s) & (disk["time_s"] < end_s + step)
-    sums = disk["value"].where(inside, 0.0).groupby([disk["metric"].astype(str), names]).sum().unstack(fill_value=0)
+    keys = [disk[name] for name in ("metric", "host", "device")]
+    sums = disk["value"].where(inside, 0.0).groupby(keys, observed=True).sum().unstack([1, 2], fill_value=0)
+    sums.columns = sums.columns.map("/".join)
+    if not {*bricks, *hot} <= {*sums}:
+        return {}
     metrics = ["read_bytes_per_s", "write_bytes_per_s", "transfers_per_s"]
     sums = sums.reindex(index=metrics, columns=[*bricks, *hot], fill_value=0)
     if not hot:
