@@ -10,22 +10,21 @@ from glusterlab.analysis.select import summarise
 from glusterlab.tables.parts import measured_parts
 
 _SUMS = {
-    "network receive_bytes_per_s": "network_receive_bytes_per_s",  # of a host's fullest interface, as the next
-    "network transmit_bytes_per_s": "network_transmit_bytes_per_s",
-    "load load_1min": "load_1min",
-    "load blocked_processes": "blocked_processes",
-    "memory used_bytes": "memory_used_bytes",  # without caches
-    "disk read_bytes_per_s": "disk_bytes_per_s",  # read and written together
-    "disk write_bytes_per_s": "disk_bytes_per_s",
-    "disk transfers_per_s": "disk_operations_per_s",
-}
-ACTIVITIES = {quantity: name.split()[0] for name, quantity in _SUMS.items()} | {
+    "network_receive_bytes_per_s": ("network", "receive_bytes_per_s"),  # of a host's fullest interface, as the next
+    "network_transmit_bytes_per_s": ("network", "transmit_bytes_per_s"),
+    "load_1min": ("load", "load_1min"),
+    "blocked_processes": ("load", "blocked_processes"),
+    "memory_used_bytes": ("memory", "used_bytes"),  # without caches
+    "disk_bytes_per_s": ("disk", "read_bytes_per_s", "write_bytes_per_s"),
+    "disk_operations_per_s": ("disk", "transfers_per_s"),
+}  # by quantity: the telemetry's activity, and the metrics that are added up
+ACTIVITIES = {quantity: activity for quantity, (activity, *_) in _SUMS.items()} | {
     "disk_await_s": "disk",  # of a request in the block layer, weighted by requests
     "cpu_busy_fraction": "cpu",  # neither idle, waiting for I/O nor stolen, share of all CPUs of the host
     "machine_cpu_busy_fraction": "cpu",  # of all hosts of a testbed together, with the role ``machine``
 }  # quantities of `telemetry_by_sample`, and the telemetry's activity that each is made from
 CPU_METRICS = ("idle_fraction", "iowait_fraction", "steal_fraction")  # shares of a CPU's time that are not busy
-USED_METRICS = frozenset({name.split()[1] for name in _SUMS} | {*CPU_METRICS, "await_s"})  # that these are made from
+USED_METRICS = frozenset({*CPU_METRICS, "await_s"}.union(*(metrics for _, *metrics in _SUMS.values())))  # of these
 
 _TRAFFIC = ("network_receive_bytes_per_s", "network_transmit_bytes_per_s")
 
@@ -44,9 +43,8 @@ def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     for cell, sample, start, end in parts.itertuples(index=False, name=None):
         at = places.get((cell, sample), [])
         inside[at] = (times[at] > start) & (times[at] <= end)
-    # text only now: of all records it would take seconds
-    kept = wanted[inside].astype(dict.fromkeys(("cell_id", "role", "host", "activity", "device", "metric"), str))
-    records = kept.groupby(_HOST)["time_s"].transform("nunique")
+    kept = wanted[inside]
+    records = kept.groupby(_HOST, observed=True)["time_s"].transform("nunique")
     return kept[records >= MIN_RECORDS].reset_index(drop=True)
 
 
@@ -73,7 +71,7 @@ def _await(rows: pd.DataFrame) -> pd.DataFrame:
     wide = disk.pivot_table(index=[*_RECORD, "device"], columns="metric", values="value", observed=True)
     wide = wide.reindex(columns=["await_s", "transfers_per_s"]).dropna()
     wide["waited"] = wide["await_s"] * wide["transfers_per_s"]
-    totals = wide.groupby(_HOST)[["waited", "transfers_per_s"]].sum()
+    totals = wide.groupby(_HOST, observed=True)[["waited", "transfers_per_s"]].sum()
     totals = totals[totals["transfers_per_s"] > 0]
     value = totals["waited"] / totals["transfers_per_s"]
     return value.rename("value").reset_index().assign(quantity="disk_await_s")
@@ -94,16 +92,20 @@ def _means_and_peaks(by_record: pd.DataFrame) -> pd.DataFrame:
 def telemetry_by_host(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testbed: bool = False) -> pd.DataFrame:
     """``value`` (the mean over the measured part) and ``peak`` of each ``host``, as of `telemetry_by_sample`."""
     rows = steady_part(telemetry, samples)
-    quantities = (rows["activity"] + " " + rows["metric"]).map(_SUMS)
-    summed = rows.assign(quantity=quantities).dropna(subset="quantity")
-    linked = summed["activity"] == "network"
-    links = summed[linked & (summed["device"] != "lo")].groupby([*_RECORD, "quantity"])["value"].max().reset_index()
-    others = summed[~linked].groupby([*_RECORD, "quantity"])["value"].sum(min_count=1).reset_index()
+    found = []
+    for quantity, (activity, *metrics) in _SUMS.items():
+        chosen = rows[(rows["activity"] == activity) & rows["metric"].isin(metrics) & (rows["device"] != "lo")]
+        values = chosen.groupby(_RECORD, observed=True)["value"]
+        table = (values.max() if quantity in _TRAFFIC else values.sum(min_count=1)).reset_index()
+        found.append(table.assign(quantity=quantity))
     cpu = rows[(rows["activity"] == "cpu") & rows["metric"].isin(CPU_METRICS) & (rows["device"] == "all")]
-    busy = (1 - cpu.groupby(_RECORD)[["value"]].sum()).reset_index().assign(quantity="cpu_busy_fraction")
+    busy = (1 - cpu.groupby(_RECORD, observed=True)[["value"]].sum()).reset_index()
+    # text only now: of all rows it would take seconds
+    text = dict.fromkeys(("cell_id", "role", "host"), str)
+    busy = busy.assign(quantity="cpu_busy_fraction").astype(text)
     machine = [_machine_busy(busy)] if testbed else []
-    by_host = _means_and_peaks(pd.concat([links, others, busy, *machine], ignore_index=True))
-    by_host = pd.concat([by_host, _await(rows).assign(peak=math.nan)], ignore_index=True)
+    by_host = _means_and_peaks(pd.concat([*(table.astype(text) for table in found), busy, *machine], ignore_index=True))
+    by_host = pd.concat([by_host, _await(rows).astype(text).assign(peak=math.nan)], ignore_index=True)
     traffic = by_host[(by_host["role"] == "client") & by_host["quantity"].isin(_TRAFFIC)]
     moved = traffic.groupby(["cell_id", "sample", "host"])["value"].sum()
     most = moved.groupby(["cell_id", "sample"]).transform("max")
