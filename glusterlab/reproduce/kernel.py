@@ -30,7 +30,9 @@ from glusterlab.parallel import FORKED, adopt
 from glusterlab.reproduce.execute import KERNEL, PROVISIONER, Job, Result
 
 if FORKED:
-    import_module("ipykernel.kernelapp")
+    # of notebooks that need seaborn, its scipy.stats alone takes seconds
+    for _name in ("ipykernel.kernelapp", "matplotlib.backends.backend_svg", "seaborn"):
+        import_module(_name)
     for _package in (plots, sections):
         for _module in iter_modules(_package.__path__, f"{_package.__name__}."):
             import_module(_module.name)
