@@ -107,6 +107,11 @@ def join_campaigns(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return whole.assign(cell_id=whole["campaign"].astype(str) + "/" + whole["cell_id"].astype(str))
 
 
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """A table with texts as Python's, in one block by type: claims take rows of it a thousand times."""
+    return table.astype(dict.fromkeys(table.select_dtypes("str"), object)).copy()
+
+
 class Campaign:
     """A campaign's samples, to be asked for the cells of a study's claims; ``columns`` has another view of rates."""
 
@@ -117,7 +122,7 @@ class Campaign:
         servers: Sequence[str] = (),
         columns: Mapping[Quantity, str] | None = None,
     ) -> None:
-        samples = samples.astype(dict.fromkeys(_TEXT, str))
+        samples = _plain(samples.astype(dict.fromkeys(_TEXT, str)))
         self._all, self._valid = samples[~samples["warmup"]], valid_samples(samples)
         self._layouts, self._servers = layouts, {*servers, *(each.server_model for each in layouts.values())} - {None}
         self._columns = {name: of.column for name, of in QUANTITIES.items()} | {**(columns or {})}
@@ -167,7 +172,7 @@ class Campaign:
             written, nominal = (points[f"{name}file_size_bytes"].astype(float) for name in ("", "nominal_"))
             length = (written * points["scale"].astype(float) / nominal).where(written != nominal, 1.0)
             factor = points["scale"].astype(float) if QUANTITIES[quantity].scaled else 1.0
-            self._found[quantity, per] = points.assign(length=length, factor=factor)
+            self._found[quantity, per] = _plain(points.assign(length=length, factor=factor))
         return self._found[quantity, per]
 
     def comparisons(self, claim: Claim) -> list[Comparison]:
