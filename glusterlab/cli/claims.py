@@ -19,7 +19,7 @@ from glusterlab.units import short_number
 if TYPE_CHECKING:
     from glusterlab.analysis.claims.cells import Comparison
     from glusterlab.analysis.claims.judge import Judgement
-    from glusterlab.spec.claims import Claim, Claims
+    from glusterlab.spec.claims import Claims
     from glusterlab.stats import Estimate
 
 app, command = commands()
@@ -58,8 +58,8 @@ def _load(raws: Sequence[Path], study: str | None) -> Claims:
     return load_claims(published_file(folder.parent, study), vocabulary())
 
 
-def _judge(stated: Claims, raws: Sequence[Path], needed: Sequence[Claim]) -> list[Judgement]:
-    """Every claim judged; telemetry is read only where one of those that are `needed` is told by it."""
+def _judge(stated: Claims, raws: Sequence[Path]) -> list[Judgement]:
+    """Every claim judged; telemetry is read only where one of them is told by it."""
     from glusterlab.analysis.claims.cells import join_campaigns
     from glusterlab.analysis.claims.judge import judge_both_views
     from glusterlab.analysis.claims.telemetry import most_decided, telemetry_verdicts
@@ -72,7 +72,7 @@ def _judge(stated: Claims, raws: Sequence[Path], needed: Sequence[Claim]) -> lis
         with bar("parsing samples") as progress:
             loaded.append(load(raw, progress=progress))
     samples = join_campaigns([tables.samples for tables in loaded])
-    if not any("telemetry" in claim.needs for claim in needed):
+    if not any("telemetry" in claim.needs for claim in stated.claims):
         return judge_both_views(stated, samples)
     sections = [open_section(str(raw), loaded=tables) for raw, tables in zip(raws, loaded, strict=True)]
     evidence = [study_saturation(section).evidence for section in sections]
@@ -126,6 +126,7 @@ def claims(
 
     Where standard and dense servers, or RAID 6 and JBOD, were measured in campaigns of their own, name all of them.
     """
+    from glusterlab.analysis.claims.scorecard import contradictions_of
     from glusterlab.store.campaign import RawStore
 
     filtered = bool(verdict or claim_class or section)
@@ -134,11 +135,14 @@ def claims(
     raws = [RawStore.open(each).path for each in raw]
     stated = _load(raws, study)
     heading = (section or "").lower()
-    if not any(heading in claim.section.lower() for claim in stated.claims):
+    asked = [claim for claim in stated.claims if heading in claim.section.lower()]
+    if not asked:
         chapters = "; ".join(dict.fromkeys(claim.chapter for claim in stated.claims))
         raise UsageError(f"--section: no heading of {stated.study} has {section!r} in it; its chapters: {chapters}")
-    needed = stated.claims if one is None else (stated.by_id(one),)
-    judged = _judge(stated, raws, needed)
+    if one is not None:
+        together = {stated.by_id(one).id, *contradictions_of(stated).get(one, ())}
+        asked = [claim for claim in stated.claims if claim.id in together]
+    judged = _judge(stated.model_copy(update={"claims": tuple(asked)}), raws)
     source = {"raw": ", ".join(map(str, raw)), "study": stated.study}
     if one is not None:
         _show_claim(source, stated, judged, one, as_json=json)
@@ -148,9 +152,8 @@ def claims(
         for each in judged
         if (not verdict or typed(each.verdict) in verdict)
         and (not claim_class or typed(each.claim_class) in claim_class)
-        and heading in each.claim.section.lower()
     ]
-    of = f", of {len(judged)}" if filtered else ""
+    of = f", of {len(stated.claims)}" if filtered else ""
     _show_claims(source, stated, listed, of, as_json=json)
     if not json and not listed:
         talk("no claim is of this choice")
