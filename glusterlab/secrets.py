@@ -169,7 +169,8 @@ def loggable(text: str) -> str:
 
 def _likely(text: str) -> list[tuple[str, re.Pattern[str]]]:
     """The forms that a text may hold, by what each of them begins with or contains."""
-    lower = text.lower()
+    # no hint has a line's end in it, and long texts repeat their lines
+    lower = "\n".join(set(text.lower().split("\n")))
     found = {hint for hint in _EVERY_HINT if hint in lower}
     return [(kind, re.compile(form, re.IGNORECASE)) for kind, (hints, form) in _FORMS.items() if found & hints]
 
