@@ -6,6 +6,7 @@
 import json
 import sys
 from collections.abc import Collection, Sequence
+from functools import cache
 from pathlib import Path
 
 from glusterlab.spec import load_campaign
@@ -27,6 +28,7 @@ def studies_of(notebook: Path) -> str:
     return str(json.loads(notebook.read_text())["metadata"].get("glusterlab", {}).get("study", "*"))
 
 
+@cache
 def notebooks_asked(study: str = "") -> set[str]:
     """The notebooks that campaigns in ``raw/`` name, of a study or of all."""
     campaigns = [load_campaign(folder / "campaign.yaml") for folder in CAMPAIGNS]
@@ -43,6 +45,7 @@ def studies_to_measure(notebook: Path, known: Sequence[Study], measured: Collect
     return "" if set(of) & {*measured} else f"no campaign in raw/ of its study yet: {', '.join(of)}"
 
 
+@cache
 def waiting() -> dict[Path, str]:
     """The project's notebooks that cannot be run, with the reasons."""
     known = [load_study(folder) for folder in studies(PROJECT / "raw" / "published")]
