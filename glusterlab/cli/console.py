@@ -84,8 +84,7 @@ def show(
     """A command's result on stdout: `frame` as a table, then `lines`; or for scripts `data`, else the frame's rows.
 
     The table is drawn on a terminal, else plain aligned columns. Columns named in `right` are aligned to the right;
-    `fold` is the only column that a narrow terminal may break, and without it all may be broken. `notes` are for the
-    person on stderr, not for scripts.
+    `fold` is the only column that a narrow terminal may break, without it all. `notes` are for people, on stderr.
     """
     rows: Sequence[Mapping[Any, object]] = frame if isinstance(frame, Sequence) else frame.to_dict("records")
     if as_json:

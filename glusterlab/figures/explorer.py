@@ -18,8 +18,7 @@ _FILTERS = ("workers", "nominal_size", "series", "operation", "access", "release
 class Explorer:
     """A view of one campaign's cells; a notebook shows it in a frame, whose name is what the page shows.
 
-    JupyterLab makes an address of a frame whole that begins at the notebook, and would take # and what follows for
-    a part of the file's name.
+    JupyterLab makes an address of a frame whole that begins at the notebook, and takes # for part of a file's name.
     """
 
     def __init__(self, figures: Path, campaign: str, quantity: str, choices: Mapping[str, object], height: int) -> None:

@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from glusterlab import shell
-from glusterlab.errors import CommandError, ParseError, RefusedError, VolumeError
+from glusterlab.errors import CommandError, ParseError, RefusedError, VolumeError, some
 from glusterlab.hosts import script
 from glusterlab.spec.cell import place_bricks, release_problem
 from glusterlab.spec.cluster import REAL_HARDWARE, SERVED
@@ -200,7 +200,7 @@ class Volume:
         if (is_there := f"{info.type} + hot {info.hot_type}" if info.hot_type else info.type) != expected:
             found.append(f"expected type {expected}, found {is_there}")
         if info.bricks != self.brick_names:
-            found.append(f"expected bricks {_few(self.brick_names)}, found {_few(info.bricks)}")
+            found.append(f"expected bricks {some(self.brick_names)}, found {some(info.bricks)}")
         for name, value in self.layout.options:
             if info.options.get(name) != value:
                 found.append(f"expected option {name} = {value}, found {info.options.get(name, 'the default')}")
@@ -210,10 +210,6 @@ class Volume:
 def _type_of(bricks: Bricks) -> str:
     distributed = bricks.subvolumes > 1 and bricks.type != "distribute"
     return f"Distributed-{_TYPES[bricks.type]}" if distributed else _TYPES[bricks.type]
-
-
-def _few(bricks: tuple[str, ...]) -> str:
-    return f"{', '.join(bricks[:3])}{', ...' if len(bricks) > 3 else ''} ({len(bricks)})"
 
 
 def ask(pool: Pool, server: str, *words: str) -> bytes:
@@ -414,7 +410,7 @@ def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note, *, f
                 what = f"daemons of volume {volume.name} do not run: {', '.join(stopped)}"
                 raise VolumeError(f"{what}; read their logs below /var/log/glusterfs there", host=server)
             missing = len(volume.bricks) - len(status.bricks) + len(offline)
-            names = f": {_few(tuple(offline))}" if offline else ": their servers do not answer glusterd"
+            names = f": {some(offline)}" if offline else ": their servers do not answer glusterd"
             raise VolumeError(f"{missing} bricks of volume {volume.name} are offline{names}", host=server)
         if offline and not forced:
             ask(pool, server, "volume", "start", volume.name, "force")

@@ -67,8 +67,7 @@ def execute(
     """Run a notebook; its outputs come by path below its figures folder, none after a failure, which is a result, too.
 
     `files`: of the project, by their paths. `executed`: the executed notebook when only its text changed: it is not run
-    again then. `checked`: the tables were just brought up to date. `watch`: a context of the process while it runs;
-    false ends it at once.
+    again then. `checked`: tables were brought up to date. `watch`: a context of the process; false ends it at once.
     """
     if executed is not None:
         return Result(), {f"notebooks/{name}.ipynb": retold(files[f"notebooks/{name}.ipynb"], executed)}

@@ -2,8 +2,7 @@
 
 A notebook runs when anything that its results depend on (`depends`) or one of its outputs changed; when only its text
 did, it is written anew around the outputs that it has. Outputs are put into place when all of a notebook succeeded.
-SIGTERM and SIGHUP end a run as Ctrl-C does; SIGKILL leaves folders ``glusterlab-*`` and ``pymp-*`` among the temporary
-files.
+SIGTERM and SIGHUP end a run as Ctrl-C does; SIGKILL leaves temporary folders ``glusterlab-*`` and ``pymp-*``.
 """
 
 import json

@@ -84,8 +84,7 @@ class ReproduceSummary:
 class State:
     """What .reproduce.json holds.
 
-    `notebooks`: per notebook the key and digests of the outputs. `noted`: what a report says of them: notebooks that
-    failed, figures of an earlier run.
+    `notebooks`: per notebook the key and digests of the outputs. `noted`: which failed, or have older figures.
     """
 
     notebooks: dict[str, dict[str, Any]] = field(default_factory=dict)

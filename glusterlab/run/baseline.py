@@ -100,8 +100,7 @@ def _cell(place: str, size: int, **facts: Any) -> Cell:
 def _head_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel) -> list[Cell]:
     """Requests to one disk and to one array, by their size, order and number at a time.
 
-    Streams, and what a controller's cache takes, are many requests for the one machine that serves all heads: of one
-    server alone.
+    Of one server alone where requests are many (streams, a controller's cache): one machine serves all heads.
     """
     spinning = [(name, backing) for name, backing in cluster.backings.items() if backing.kind != "nvme"]
     first = {backing.disks_per_brick > 1: name for name, backing in reversed(spinning)}

@@ -70,8 +70,7 @@ class ReasonCount:
 class CampaignStatus:
     """State of a campaign's folder.
 
-    `missing`: samples that the manifest lists, and that are not there. `damage` says what is not as the manifest has
-    it; such samples do not count.
+    `missing`: samples that only the manifest has. `damage`: what is not as it has it; such samples do not count.
     """
 
     campaign: str

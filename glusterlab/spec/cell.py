@@ -148,8 +148,7 @@ class Event(SpecModel):
 
     rebalance: the volume grows to the geometry `to`, and its files are spread anew. reset-brick: the volume's first
     brick gets an empty directory, as on a new disk, and is healed from the others; it has no `to` and no throttle.
-    `at_s`: seconds after the workload's command began; None where the event begins before it, and has to last until it
-    has ended.
+    `at_s`: seconds after the workload's command began; None where the event begins before it, and has to outlast it.
     """
 
     do: EventKind

@@ -29,8 +29,7 @@ class Search:
 def search_baseline(raw: Path, cluster: Cluster) -> Search:
     """The baseline of a campaign's cluster: the one in the same raw root that was measured last.
 
-    It is of the same hosts, backings and hardware, has a valid sample, and a scale model in common; one that has all in
-    common goes before.
+    It is of the same hosts, backings and hardware, has a valid sample, and a scale model in common, or better all.
     """
     found: list[tuple[bool, float, Path, tuple[str, ...]]] = []
     refused: list[str] = []

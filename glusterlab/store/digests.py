@@ -450,8 +450,7 @@ class RawDigests:
     def of(self, tools: tuple[str, ...] | None) -> str:
         """SHA-256 of the manifest's lines for what is read of these tools, as `parse_reads` returned them.
 
-        That is what belongs to no cell, the cells of these tools, and any cell whose tool is not known; for all tools
-        it is that of the manifest itself.
+        That is what belongs to no cell, the cells of these tools and of unknown ones; for all tools the manifest's own.
         """
         if tools is None:
             return self.whole

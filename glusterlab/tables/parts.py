@@ -1,7 +1,6 @@
 """Where in a sample's telemetry the tool measured.
 
-To start 48 workers over SSH can take half of a command's time, and a tool reports how long it measured, not when: that
-is found in the telemetry.
+To start 48 workers over SSH can take half of a command's time, and a tool reports how long it measured, not when.
 """
 
 import math

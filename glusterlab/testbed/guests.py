@@ -32,7 +32,6 @@ MEMORY_BYTES = 512 << 20
 _SSH_DEADLINE_S = 2.0
 _GLUSTERD_PORT = 24007
 _WHAT = "--kernel-clients or --disk-cache"
-_FIRST = ("nice", "-n", "-20")
 YIELDING = ("chrt", "--batch", "0")  # what wakes takes no CPU from others of its group; real-time groups may have none
 _DISK_SERVER = "qemu-storage-daemon"
 _SECTOR = 512
@@ -131,7 +130,7 @@ def serve_disks(space: str, folder: Path, disks: list[Disk], **options: Any) -> 
     shutil.rmtree(folder, ignore_errors=True)  # of a host that was up before
     folder.mkdir()
     names = devices(disks)
-    argv = ["nsenter", f"--net=/run/netns/{space}", f"--wd={folder}", *_FIRST, _DISK_SERVER]
+    argv = ["nsenter", f"--net=/run/netns/{space}", f"--wd={folder}", "nice", "-n", "-20", _DISK_SERVER]
     for disk in disks:
         name = names[disk.mount_point]
         file = f"driver=host_device,node-name={name},filename={disk.device},cache.direct=on,discard=unmap"

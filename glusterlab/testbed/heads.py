@@ -5,8 +5,7 @@ They do no I/O, and have no clock of their own.
 A head seeks (a + b sqrt(d) + c d through the three points of a data sheet, d the share of the stroke), waits until its
 sector passes, and transfers at its zone's rate. It takes the waiting command that it reaches first, overtaking none by
 more than a queue's worth of others. Once reads continue each other it reads ahead into the segments of its cache,
-while it has nothing else to do. With a write cache a write ends when the data are in the cache, and a flush when they
-are on the medium.
+while it has nothing else to do. With a write cache a write ends in the cache, and a flush on the medium.
 """
 
 import heapq

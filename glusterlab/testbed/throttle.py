@@ -55,8 +55,7 @@ def unwritten_bytes(kind: Kind, model: Model | None) -> int | None:
     """What may wait to be written to one disk or array: its part of a server's memory, over the scale.
 
     None where time is stretched, and at full speed: files keep their size there, and the hardware's whole memory is
-    more than the machine has. A limit of the whole machine would not do: the kernel shares it among devices, and some
-    of them starved.
+    more than the machine has. Of a limit of the whole machine, which the kernel shares out, some devices starved.
     """
     if model is None or model.stretched or model.scale == 1:
         return None

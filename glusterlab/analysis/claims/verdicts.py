@@ -13,8 +13,7 @@ An order is a band as well: "more" begins at 1 and has no end. "Not significant"
 shown within a margin (two one-sided tests: Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) 657). The best of m noisy
 means is a little too high, so where m worker counts may be the best, what is reproduced is so at 1 - 0.05 / m. Of k
 comparisons "all" have to hold at 95 % each (an intersection-union test: Berger, Technometrics 24 (1982) 295), and one
-contradicts at 1 - 0.05 / (k m). So a true claim is contradicted, and a false one reproduced, in less than 5 % of
-campaigns; tests simulate both.
+contradicts at 1 - 0.05 / (k m). So less than 5 % of true claims are contradicted, and of false ones reproduced.
 """
 
 import math

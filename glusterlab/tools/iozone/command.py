@@ -162,8 +162,7 @@ class IozoneLocal(base.HostTool):
         cell, files = job.cell, self._files(job)
         argv = (
             *("iozone", "-t", str(len(files)), *_sizes(cell)),
-            # -x: the first worker whose file is in the page cache would stop the others before they have begun, and
-            # each disk is to be measured by itself
+            # -x: each disk by itself; the first worker with its file in the page cache would else stop the others
             *("-c", "-e", "-w", "-+n", "-C", "-x", "-i", _NUMBERS[cell.operation], *cell.options, "-F", *files),
         )
         text = f"cd {quote(self._work_dir(job))} && exec {join(argv)}"

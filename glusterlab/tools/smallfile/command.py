@@ -158,8 +158,7 @@ def _files_per_dir(files: int) -> int:
 
 
 def _make_directories(dataset_dir: str, hosts: list[str], threads: int, files: int) -> str:
-    # smallfile looks for one directory more than its files fill, and nests them from the eleventh of a thread on: those
-    # it makes itself
+    # smallfile looks for one directory more than its files fill; from the eleventh of a thread on it makes them itself
     last = min(math.ceil(files / _files_per_dir(files)), DIRS_PER_DIR - 1)
     words = " ".join(quote(host) for host in hosts)
     trees = " ".join(f"{quote(dataset_dir)}/{tree}" for tree in ("file_srcdir", "file_dstdir"))
