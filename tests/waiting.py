@@ -28,7 +28,6 @@ def studies_of(notebook: Path) -> str:
     return str(json.loads(notebook.read_text())["metadata"].get("glusterlab", {}).get("study", "*"))
 
 
-@cache
 def notebooks_asked(study: str = "") -> set[str]:
     """The notebooks that campaigns in ``raw/`` name, of a study or of all."""
     campaigns = [load_campaign(folder / "campaign.yaml") for folder in CAMPAIGNS]

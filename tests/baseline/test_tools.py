@@ -1,8 +1,7 @@
 """The tools of a baseline: what they are told to do, and what real outputs say.
 
 ``data/`` is of a testbed of three servers and two clients at 1:200: IOzone 3.489 on two disks per server, and iperf3
-3.12 with ``-R`` between all hosts; the kernel's name was removed. ``fio-random-read``: fio 3.33 on two disks with heads
-at 1:20.
+3.12 with ``-R`` between all hosts; the kernel's name was removed. ``fio-random-read``: two disks with heads at 1:20.
 """
 
 import json

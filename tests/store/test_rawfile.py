@@ -53,16 +53,11 @@ ODD: dict[str, Callable[[Path], None]] = {
 }
 """What is no raw file, whatever it should hold."""
 
-BOMBS = ("newlines", "rows", "xz in xz")
-"""Packed files of more than 64 MiB, which is what a result may have."""
-
-
-@cache  # made when a test asks, not by each worker that collects this file
-def bomb(kind: str) -> bytes:
-    if kind == "xz in xz":
-        return lzma.compress(bomb("newlines"))
-    return lzma.compress(HEADER + (b"\n" * 70_000_000 if kind == "newlines" else ROW * 1_250_000), preset=0)
-
+BOMBS: dict[str, Callable[[], bytes]] = {  # of more than 64 MiB, what a result may have; made when asked for
+    "newlines": cache(lambda: lzma.compress(HEADER + b"\n" * 70_000_000, preset=0)),
+    "rows": cache(lambda: lzma.compress(HEADER + ROW * 1_250_000, preset=0)),
+    "xz in xz": cache(lambda: lzma.compress(BOMBS["newlines"]())),
+}
 
 SAMPLE = "cells/{cell}/sample-01"
 PLACES = {
@@ -125,7 +120,7 @@ def test_what_is_no_raw_file_is_named_soon(night: Path, where: str, kind: str) -
     if where == "telemetry":
         make_plain(night)
     place.unlink()
-    ODD[kind](place) if kind in ODD else place.write_bytes(bomb(kind))
+    ODD[kind](place) if kind in ODD else place.write_bytes(BOMBS[kind]())
     more = {
         "status": [],
         "verify": [],
