@@ -1,12 +1,13 @@
 """A client with a kernel of its own beside one without: a host like others, that comes back, and leaves nothing."""
 
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from glusterlab.testbed import guests, network, throttle
+from glusterlab.testbed import guests, local, network, throttle
 from glusterlab.testbed.options import TestbedOptions
 from tests.e2e.suite import glusterlab, require_guests, require_testbed, ssh, started_testbed, wait_until
 
@@ -54,6 +55,10 @@ def test_servers_with_block_caches(tmp_path: Path) -> None:
         # hosts have no smartctl, which virtual disks would not answer
         found = json.loads(glusterlab("check", cluster, "--json", cwd=tmp_path).stdout)["findings"]
         assert {each["code"] for each in found if each["level"] != "ok"} <= {"checkouts", "load", "disk-health"}
+        # else a guest can leave the end of a request unread, and its disk hangs
+        every = local.processes(lambda words: words[0] == b"qemu-storage-daemon")
+        (serves,) = (pid for pid in every if Path(f"/proc/{pid}/cwd").readlink().is_relative_to(cluster.parent))
+        assert (len(os.sched_getaffinity(serves)), os.getpriority(os.PRIO_PROCESS, serves)) == (1, -20)
         throttle.apply(cluster.parent, "large-file")
         rates = {}
         for place in ("jbod/d01", "jbod-write-through/d02", "jbod-write-back/d03"):
