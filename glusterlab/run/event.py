@@ -205,7 +205,7 @@ class EventRecord(NamedTuple):
     """What became of an event, by the files of its sample; times are epoch seconds.
 
     `start`: when gluster had begun it, None where it did not; `runs`: of all looks that found it in progress, when they
-    began and ended; `last`: what the last look found, `seen`: when, or when it was first over; `problem`: a refusal.
+    began and ended; `last`: what the last look found, `seen`: when, or first saw it over; `problem`: gluster's refusal.
     """
 
     start: float | None

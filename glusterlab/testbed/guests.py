@@ -124,8 +124,8 @@ def serve_disks(space: str, folder: Path, disks: list[Disk], **options: Any) -> 
     """Hand a guest its disks, by sockets in a folder; each has a thread of its own, so that none waits for another.
 
     What serves them is a process of the host's namespace, and ends as those do. It says that a request is done in two
-    writes, and a guest that woke between them left the second unread: its disk hung. So both are on one CPU, where the
-    guest is `YIELDING` and this process goes first.
+    writes, and it seems that a guest that woke between them left the second unread: its disk hung. So both are on one
+    CPU, where the guest is `YIELDING` and this process goes first.
     """
     shutil.rmtree(folder, ignore_errors=True)  # of a host that was up before
     folder.mkdir()

@@ -2,7 +2,7 @@
 
 A slow disk takes longer for the same bytes than disks that moved half to twice as much, over the whole window of the
 command. (On a testbed ``await`` and ``%util`` do not show it: the limit acts before the block layer counts a request.)
-In reads of a dispersed volume, and in writes on a busy machine, other disks of its subvolume wait for it, named below.
+In reads of a dispersed volume, and in writes on a busy machine, others of its subvolume wait, and are named behind it.
 """
 
 import math

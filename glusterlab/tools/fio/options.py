@@ -27,7 +27,7 @@ def measured(value: object) -> float | None:
 def latency(direction: dict[str, Any], kind: str) -> tuple[dict[str, float], dict[float, float]]:
     """A kind's mean, stddev, min and max, and its percentiles, in seconds; empty where fio has no sample of it.
 
-    ``slat`` is submission, ``clat`` completion, ``lat`` their sum; nanoseconds (``clat_ns``), before 3 microseconds.
+    ``slat`` is submission, ``clat`` completion, ``lat`` their sum; since fio 3 in ns (``clat_ns``), before in µs.
     """
     for ending, unit in (("_ns", 1e9), ("", 1e6)):
         values = direction.get(kind + ending)
