@@ -186,6 +186,7 @@ missing:
         ("study: night", "study: .night", 2, "text of the form"),
         ("study: night", "study: night..3", 2, "text of the form"),
         ("size: 4 GiB", "size: many", 9, "many"),
+        ("missing:", "also: {day: [10-x]}\nmissing:", 10, "unknown notebook '10-x'"),
     ],
 )
 def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:

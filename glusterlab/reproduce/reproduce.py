@@ -23,7 +23,7 @@ from glusterlab.reproduce import execute
 from glusterlab.reproduce.depends import Campaign, Task
 from glusterlab.reproduce.state import STATE, Failure, Progress, ReproduceSummary, drop, figures_of, put, require_room
 from glusterlab.spec.fields import suggest
-from glusterlab.spec.studies import NO_STUDY, Study, load_study, studies, study_folder
+from glusterlab.spec.studies import NO_STUDY, Study, load_study, studies, studies_also_of, study_folder
 from glusterlab.spec.yaml import load_campaign
 from glusterlab.store.campaign import choose_campaigns
 from glusterlab.store.digests import environment_parts
@@ -125,7 +125,7 @@ class _Run:
         return campaign
 
     def _notebooks_of(self, raw: Path) -> list[Path]:
-        """The notebooks that run on a campaign: those that it names, else those of its study."""
+        """The notebooks of a campaign: those that it names, else those of its study or that another has for it."""
         path = raw / "campaign.yaml"
         if not path.is_file():
             return self.notebooks
@@ -133,8 +133,10 @@ class _Run:
         named = choose_notebooks(campaign.notebooks, self.project) if campaign.notebooks is not None else []
         if named and self.full:
             return named
-        study = load_study(study_folder(campaign.study, raw))
-        return [path for path in self.notebooks if path in named or runs_on(path, study)]
+        folder = study_folder(campaign.study, raw)
+        study, others = load_study(folder), studies_also_of(raw.name, folder.parent)
+        also = {name for other in others for name in other.also[raw.name]}
+        return [path for path in self.notebooks if path in named or path.stem in also or runs_on(path, study)]
 
     def run_all(self, campaigns: Sequence[Campaign], jobs: int) -> None:
         """Run the stale notebooks; those of a campaign begin when its tables are made."""

@@ -45,7 +45,7 @@ from glusterlab.sections.section import Section, open_section
 from glusterlab.spec.claims import FILE as CLAIMS
 from glusterlab.spec.claims import load_claims
 from glusterlab.spec.prices import PriceList, load_prices
-from glusterlab.spec.studies import load_study, studies
+from glusterlab.spec.studies import Study, studies_also_of
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.sample import Sample
 from glusterlab.tables.build import load
@@ -214,10 +214,10 @@ class Report:
     def verdicts(self) -> dict[str, dict[str, dict[str, str]]]:
         """What was measured of each claim, by its id, of the campaign's study and of others that name the campaign."""
         cards = {self.section.study.study: self.card}
-        for folder in studies(self.section.published_folder.parent):
-            if folder.name not in cards and self.name in load_study(folder).also and (folder / CLAIMS).is_file():
-                claims = load_claims(folder / CLAIMS, vocabulary())
-                cards[folder.name] = scorecard(claims, judge_both_views(claims, self.section.samples))
+        for study in self.others:
+            if (path := self.section.published_folder.parent / study.study / CLAIMS).is_file():
+                claims = load_claims(path, vocabulary())
+                cards[study.study] = scorecard(claims, judge_both_views(claims, self.section.samples))
         return {
             study: {
                 str(row["id"]): {name: str(row[name]) for name in ("verdict", "class", "evidence")}
@@ -303,10 +303,17 @@ class Report:
         return self._state.noted.get("failed", ())
 
     @cached_property
+    def others(self) -> list[Study]:
+        """The other studies that name the campaign."""
+        return studies_also_of(self.name, self.section.published_folder.parent)
+
+    @cached_property
     def _collected(self) -> tuple[list[Figure], list[NotMeasured]]:
         made = {output: name for name, entry in self._state.notebooks.items() for output in entry["outputs"]}
         earlier = self._state.noted.get("earlier", ())
-        figures, missing = collect(self.figures, made, earlier, outputs=self.section.study.outputs)
+        of = (*self.others, self.section.study)
+        outputs = {letter: prefix for study in of for letter, prefix in study.outputs.items()}
+        figures, missing = collect(self.figures, made, earlier, outputs=outputs)
         labels = {entry.label for entry in figures} | {entry.label for entry in missing}
         reasons = {label_in_words(label): reason for label, reason in self.section.study.missing.items()}
         return figures, missing + [NotMeasured(label, "", why) for label, why in reasons.items() if label not in labels]

@@ -59,7 +59,8 @@ class Study(SpecModel):
     label to the beginning of its file's name: ``F5`` is ``fig05-...`` with ``{F: fig}``, and ``G5`` ``demo-g5-...``
     with ``{G: demo-g}``. ``servers``: their roles, by the names of ``server_models`` in a cluster. ``missing``: why no
     notebook makes a figure. ``releases``: what a release of GlusterFS is to it. ``also``: campaigns of other studies on
-    hardware of this one, which its claims are held against, too. ``parts`` is for notebooks, and free of form.
+    hardware of this one, which its claims are held against, too, with those of its notebooks that run on them.
+    ``parts`` is for notebooks, and free of form.
     """
 
     schema_version: Literal[1]
@@ -74,7 +75,7 @@ class Study(SpecModel):
     saturation: tuple[Curves, ...] = ()
     missing: dict[Label, Text] = Field(default_factory=dict)
     releases: dict[str, Text] = Field(default_factory=dict)
-    also: tuple[Name, ...] = ()
+    also: dict[Name, tuple[Name, ...]] = Field(default_factory=dict)
     parts: dict[Name, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -93,6 +94,10 @@ class Study(SpecModel):
         for label in self.missing:
             if label[0] not in self.outputs:
                 raise problem(expected, "missing", label)
+        for campaign, notebooks in self.also.items():
+            for notebook in set(notebooks) - set(self.notebooks):
+                near = suggest(notebook, list(self.notebooks))
+                raise problem(f"unknown notebook {notebook!r}{near}", "also", campaign)
         return self
 
     def output(self, label: str) -> str:
@@ -151,3 +156,8 @@ def study_folder(study: str, raw: Path) -> Path:
 def studies(published: Path) -> list[Path]:
     """The folders of all studies below ``raw/published``, by name."""
     return sorted(path.parent for path in published.glob(f"*/{FILE}"))
+
+
+def studies_also_of(campaign: str, published: Path) -> list[Study]:
+    """The studies that have a campaign of another one in their ``also``."""
+    return [study for study in map(load_study, studies(published)) if campaign in study.also]

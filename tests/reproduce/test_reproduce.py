@@ -560,6 +560,11 @@ class TestWhatIsRefused:
         (project.raw / "campaign.yaml").write_text(CAMPAIGN.replace("study: supermicro-2017\n", ""))
         with pytest.raises(UsageError, match=r"demo is of no study: .*, name a study in its campaign.yaml, or set its"):
             project.run(project.raw, notebooks=["30"])
+        # another study may name the campaign, and its own notebooks that draw something of it
+        (project.root / "raw" / "published" / "day").mkdir()
+        text = "schema_version: 1\nstudy: day\ntitle: A study\nnotebooks: [30-third]\nalso: {demo: [30-third]}\n"
+        (project.root / "raw" / "published" / "day" / "study.yaml").write_text(text)
+        assert project.run(project.raw, notebooks=["30"], check=True).stale == ("demo/30-third",)
         # a campaign may name what is not for its study
         (project.raw / "campaign.yaml").write_text(CAMPAIGN + "notebooks: [20-second]\n")
         assert project.run(project.raw, notebooks=["20"]).ran == BOTH[1:]
