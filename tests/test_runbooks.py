@@ -1,13 +1,19 @@
 """The specifications in runbooks/ are valid, and say what their study says."""
 
+import re
+import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
+from glusterlab.cli import app
 from glusterlab.run.plan import build_plan, check_campaign
 from glusterlab.spec import load_campaign, load_cluster
 
-RUNBOOKS = Path(__file__).parents[1] / "runbooks"
+PROJECT = Path(__file__).parents[1]
+RUNBOOKS = PROJECT / "runbooks"
 SUPERMICRO = RUNBOOKS / "supermicro-2017"
 
 
@@ -29,6 +35,34 @@ def test_cluster_is_valid_and_no_address_is_a_real_one(path: Path) -> None:
 @pytest.mark.parametrize("folder", [path for path in sorted(RUNBOOKS.iterdir()) if path.is_dir()], ids=lambda p: p.name)
 def test_every_runbook_says_how(folder: Path) -> None:
     assert (folder / "README.md").read_text().startswith("# Runbook: " + folder.name)
+
+
+@pytest.mark.parametrize(
+    "page", [*PROJECT.glob("*.md"), *RUNBOOKS.rglob("*.md")], ids=lambda p: f"{p.parent.name}-{p.stem}"
+)
+def test_commands_of_a_page_have_these_options(page: Path) -> None:
+    text = page.read_text().replace("\\\n", " ")
+    for stated in re.findall(r"^(?:    |\$ )(?:\w+=\S+ )*(glusterlab [^|\n]*)", text, re.MULTILINE):
+        name, *arguments = shlex.split(stated, comments=True)
+        command, context = typer.main.get_command(app), None
+        while command is not None:
+            context = command.make_context(name, arguments, parent=context)
+            name, command, arguments = _next(command, context)
+
+
+def _next(command: Any, context: Any) -> tuple[str, Any, list[str]]:
+    rest = [*getattr(context, "_protected_args", ()), *context.args]
+    return command.resolve_command(context, rest) if hasattr(command, "commands") else ("", None, rest)
+
+
+MEASURED = {load_campaign(path).name: path for path in PROJECT.glob("raw/*/campaign.yaml")}
+
+
+@pytest.mark.parametrize("path", CAMPAIGNS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_what_was_measured_is_the_runbook_s_campaign(path: Path) -> None:
+    campaign = load_campaign(path)
+    if campaign.name in MEASURED:
+        assert load_campaign(MEASURED[campaign.name]) == campaign
 
 
 STANDARD = {("replicate", "3x2", "raid6"), ("disperse", "1x(4+2)", "raid6"), ("disperse", "12x(4+2)", "jbod")}

@@ -45,6 +45,8 @@ TESTBEDS: dict[str, dict[str, Any]] = {
     | {"medium_file_scale": 20},
     "glusterfs-2.0/testbed-local": {"hardware": "cluster", "servers": 5, "clients": 3, "disks": 0, "scale": 20}
     | {"medium_file_scale": 20},
+    "glusterfs-2.0/testbed-sata": {"hardware": "cluster", "servers": 1, "clients": 1, "disks": 1, "arrays": 0}
+    | {"scale": 20, "medium_file_scale": 20},
     "rhgs-3.1/testbed-features": {"clients": 4, "disks": 0, "small_file_scale": 10, "heads": ("small-file",)},
     "rhgs-3.1/testbed-nfs": {"hardware": "cluster-nfs", "servers": 4, "clients": 6, "kernel_clients": 6, "disks": 0},
     **dict.fromkeys(
@@ -119,7 +121,7 @@ def make(folder: Path, name: str) -> Path:
         hardware = load_cluster(stated).hardware.model_dump(mode="json") if "hardware" in options else None
         state = State(raw, TestbedOptions(**options | {"hardware": hardware}))
         state.disks = [Disk("server01", "array", "/dev/loop0", "7:0", "/bricks/raid6/a01")]
-        specification = (local_specification if name.endswith(("native", "local")) else cluster_specification)(state)
+        specification = (local_specification if name.endswith(("native", "local", "sata")) else cluster_specification)(state)
         (raw / "ssh_config").touch()
     (raw / "cluster.yaml").write_text(json.dumps(specification) if name in TESTBEDS else stated.read_text())
     (raw / "campaign.yaml").write_text((RUNBOOKS / f"{name}.yaml").read_text())
@@ -201,10 +203,10 @@ def test_glusterfs_20_as_printed_and_today(tmp_path: Path, monkeypatch: pytest.M
         [75, "--writers 15 --no-sync", 2, 2],
     ]
     (tmp_path / "local").mkdir()
-    local = run(
-        tmp_path / "local", "91-glusterfs-20", "glusterfs-2.0/testbed", "glusterfs-2.0/testbed-local", made=loops
-    )
+    campaigns = [f"glusterfs-2.0/testbed{which}" for which in ("", "-local", "-sata")]
+    local = run(tmp_path / "local", "91-glusterfs-20", *campaigns, made=loops)
     assert pd.read_csv(local["glusterfs20-g2-write-64kb"])["n"].tolist() == [0, 3, 0, 3, 3]
+    assert pd.read_csv(local["glusterfs20-g4-read-64kb"])["n"].tolist() == [3, 3, 0, 3, 3]
     # campaigns of other systems are drawn together
     together = run(tmp_path, "91-glusterfs-20", "glusterfs-2.0/campaign", "glusterfs-2.0/campaign-nfs", made=loops)
     drawn = pd.read_csv(together["glusterfs20-g1-write-1kb"])
@@ -257,7 +259,7 @@ def test_rhgs_31_has_each_figure_of_some_campaign_of_its_runbook(tmp_path: Path)
     assert set(pd.read_csv(found["rhgs31-r19-quota-ratios"])["name"]) == {"plain / quota"}
     (slower,) = pd.read_csv(found["rhgs31-r18-rebalance-ratios"]).to_dict("records")
     assert (slower["name"], slower["ratio"]) == ("plain / rebalance, normal", pytest.approx(1 / 0.9))
-    assert pd.read_csv(found["rhgs31-r17-rebalance-time"])[["series", "mean"]].values.tolist() == [["normal, fio", 30]]
+    assert pd.read_csv(found["rhgs31-r17-rebalance-time"])[["series", "mean"]].values.tolist() == [["throttle normal, fio", 30]]
     assert set(pd.read_csv(found["rhgs31-r2-large-files"])["layout"]) == {"replicate-2x2"}
     both = run(tmp_path, notebooks, "rhgs-3.1/testbed-servers")
     for name in ("rhgs31-r12-large-files-by-access", "rhgs31-r15-untar"):

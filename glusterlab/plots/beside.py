@@ -33,7 +33,10 @@ def draw_beside(figure: Frame, table: pd.DataFrame, *, unit: str, factor: float)
                 words = marks.mean_words(measured, factor)
             words += f"; published {', '.join(map(short_number, stated))}" * bool(stated)
             marks.words_at_right(axes, place, words, color=INK if row.n else GREY)
-        names = [f"{row.system}\n{row.series}" if row.n else f"{row.system}" for row in of.itertuples()]
+        names = [
+            f"{row.system}\n{row.series}" if row.n and row.type != "other" else f"{row.system}"
+            for row in of.itertuples()
+        ]
         marks.rows_axis(axes, names, size=7.5)
         axes.set_title(name)
     grid[-1].set(xlim=(0, 1.8 * max(axes.dataLim.x1 for axes in grid)), xlabel=f"{unit}, {shown.words}")

@@ -46,7 +46,7 @@ def right_end(summary: pd.DataFrame, factor: float) -> float:
 
 
 def draw_per_disk(figure: Frame, table: pd.DataFrame, *, unit: str, factor: float, line: str = "") -> None:
-    """Throughput per disk or server (`efficiency`), a panel per operation; `line`: what ``published_any`` is."""
+    """Rates per disk or server (`efficiency`) or of all, a panel per operation; `line`: what ``published_any`` is."""
     shown = comparable(table)
     operations = operations_of(table)
     panels = [shown.table[shown.table["operation"].astype(str) == operation] for operation in operations]
@@ -60,14 +60,21 @@ def draw_per_disk(figure: Frame, table: pd.DataFrame, *, unit: str, factor: floa
         draw_bars(axes, rows, factor, line=line, bars=marks.as_bars(table))
         axes.set_title(operation)
     grid[-1].set_xlim(0, right_end(shown.table, factor))
-    unit += f" per {table['quantity'].iloc[0].rpartition('_per_')[2]}"
+    unit += f" per {_part(table)}" if _part(table) else ""
     grid[-1].set_xlabel(f"{unit}, {shown.words}")
     shown.second_axis(grid[-1], "x", unit)
 
 
+def _part(table: pd.DataFrame) -> str:
+    """What a value is of, a disk or a server; empty of all."""
+    part = str(table["quantity"].iloc[0].rpartition("_per_")[2])
+    return part if part in ("disk", "server") else ""
+
+
 def bars_note(table: pd.DataFrame, *, second_axis: bool) -> list[str]:
     """How to read the rows."""
-    lines = [f"Over all {table['quantity'].iloc[0].rpartition('_per_')[2]}s of the pool, {best_count(table)}."]
+    of = f"Over all {_part(table)}s of the pool" if _part(table) else "Of all workers together"
+    lines = [f"{of}, {best_count(table)}."]
     if second_axis and table["published"].notna().any():
         lines[0] += " Published numbers: on the lower axis."
     return lines

@@ -57,9 +57,11 @@ def draw_ratios(axes: Axes, rows: pd.DataFrame, names: list[str] | None = None, 
 def draw_named_ratios(figure: Frame, table: pd.DataFrame, *, label: str) -> None:
     """Ratios (`RATIO`) by ``name`` in panels by ``panel``, over what is stated: ``stated_low`` to ``stated_high``."""
     words = interval_words(table.assign(low=table["ratio_low"], n=table["ratio_n"]), "of the ratio")
-    figure.subtitle = [f"Above 1 the first is faster. Line: {words}. Cross: over the whole time, where that is known."]
+    cross = " Cross: over the whole time." if table["ratio_whole"].notna().any() else ""
+    figure.subtitle = [f"Above 1 the first is faster. Line: {words}.{cross}"]
     if table["stated_low"].notna().any():
-        figure.subtitle += ["Pale: what the study's words allow; wide tick: its number, where it states one."]
+        number = "; wide tick: its number" if table["published_ratio"].notna().any() else ""
+        figure.subtitle += [f"Pale: what the study's words allow{number}."]
     panels = list(table.groupby("panel", sort=False))
     heights = [len(rows) * (RATIO_IN + 0.04) + 0.46 for _, rows in panels]
     grid = figure.panels(len(panels), height=sum(heights) + 0.5, height_ratios=heights, sharex=True)

@@ -15,12 +15,12 @@ _BAR_IN = 0.42
 
 
 def draw_totals(figure: Frame, table: pd.DataFrame, *, axis: str, beside: Sequence[str]) -> None:
-    """A summary of what is as it is at any scale, such as a time: a row per cell, words `beside` each mean."""
+    """A summary of what is as it is at any scale, such as a time: a row per cell, words right `beside` each mean."""
     figure.signs = marks.signs(table, along="x", published=False)
     axes = figure.panel(len(table) * _BAR_IN + 0.6)
     for place, (row, words) in enumerate(zip(table.to_dict("records"), beside, strict=True)):
         marks.mean_in_row(axes, place, row, 1.0, bars=marks.as_bars(table))
-        marks.words_at_right(axes, place, f"{marks.mean_words(row | {'scale': 1}, 1.0)}, {words}")
+        marks.words_at_right(axes, place, f"{marks.mean_words(row | {'scale': 1}, 1.0)}{words}")
     marks.rows_axis(axes, list(table["series"]))
     most = max(value for values in table["values"] for value in split_values(values))
     axes.set(xlim=(0, 1.5 * max(most, table["high"].fillna(0).max(), 1)), xlabel=axis)
@@ -30,7 +30,7 @@ def draw_streams_held(figure: Frame, table: pd.DataFrame, *, stands_for: float) 
     """A summary of ``streams_held``: a bar per layout; `stands_for`: streams that one of the model stands for."""
     model = "" if stands_for == 1 else f" One stream of the model stands for {stands_for:.3g}."
     figure.subtitle = [f"Streams of the largest load of which 95 % kept 95 % of their rate.{model}"]
-    draw_totals(figure, table, axis="streams held", beside=[f"{disks} disks" for disks in table["disks"]])
+    draw_totals(figure, table, axis="streams held", beside=[f", {disks} disks" for disks in table["disks"]])
 
 
 def draw_by_streams(figure: Frame, table: pd.DataFrame) -> None:

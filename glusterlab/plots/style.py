@@ -259,7 +259,8 @@ class Frame:
             for words in axes.texts:
                 long = len(words.get_text()) > _ROW_WORDS
                 if long and words.get_horizontalalignment() == "right":  # numbers of a row, beside its bar
-                    words.set_text(",\n".join(words.get_text().rsplit(", ", 1)))
+                    text = words.get_text()
+                    words.set_text(text.replace("; ", ";\n") if "; " in text else ",\n".join(text.rsplit(", ", 1)))
         if columns > 1:
             places = GridSpec(rows * columns, 1, figure=self.figure)
             for row, line in enumerate(self._panels):

@@ -284,6 +284,7 @@ def open_section(
     imported = campaign_origin(raw) == "imported"
     known = (raw / "cluster.yaml").is_file() or not imported
     cluster = load_cluster(raw / "cluster.yaml") if known else None
+    has_servers = not imported and cluster is not None and bool(cluster.servers)
     published_folder = study_folder(study or requested.study, raw)
     of = load_study(published_folder)
     releases = sorted({str(version) for version in loaded.samples["gluster_version"].dropna()})
@@ -293,7 +294,7 @@ def open_section(
         releases = [tables.gluster_versions(read_json(raw / "environment.json"), servers)]
     provenance = Provenance(
         campaign=raw.resolve().name,
-        release=", ".join(map(of.release, releases)) or ("" if imported else "unknown"),
+        release=", ".join(map(of.release, releases)) or ("unknown" if has_servers else ""),
         digest=RawDigests(raw).of(tools),
         testbed=cluster is not None and cluster.is_testbed,
         imported=imported,

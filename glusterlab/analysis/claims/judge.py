@@ -117,7 +117,12 @@ def across_views(judged: Sequence[Judgement], others: Sequence[Judgement], views
 
 def one_by_one(judged: Iterable[Judgement], figure: str) -> list[Judgement]:
     """Each comparison that has a ratio, of the claims of a figure, as if its claim made that one alone."""
-    found = [_judge(of.claim, (one,), False) for of in judged if figure in of.claim.figure for one in of.comparisons]
+    found = [
+        replace(_judge(of.claim, (one,), False), other=of.other and _judge(of.claim, (of.other.comparisons[n],), False))
+        for of in judged
+        if figure in of.claim.figure
+        for n, one in enumerate(of.comparisons)
+    ]
     return [each for each in found if not math.isnan(each.measured.centre)]
 
 
