@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from glusterlab.errors import RawStoreError
 from glusterlab.hosts.lock import process_start
@@ -31,12 +31,8 @@ Outcome = Literal["complete", "incomplete", "stopped", "failed"]
 """incomplete: the run came to its end, and some samples are not valid; failed: an error broke it off."""
 
 
-class _Model(BaseModel):
-    # a newer release may have more keys
-    model_config = ConfigDict(extra="ignore")
-
-
-class Counts(_Model):
+# a newer release may have more keys than these models: unknown ones are passed over
+class Counts(BaseModel):
     """How far a run is, in samples of its plan, by the last execution of each.
 
     `later` of those `left` are in rounds that this run does not come to; `warmup_left` is in no other number.
@@ -52,7 +48,7 @@ class Counts(_Model):
     rounds: int = 0
 
 
-class Execution(_Model):
+class Execution(BaseModel):
     """One execution of a cell, in words that fit a line: ``write 4 GiB``, ``disperse 12x(4+2) jbod``."""
 
     slug: str
@@ -71,7 +67,7 @@ class Execution(_Model):
         return f"{'warm-up' if self.warmup else 'repeat'} {self.repeat}{again}"
 
 
-class Result(_Model):
+class Result(BaseModel):
     """An execution that is over; `mean` with `half_width`, a share of it, is of the cell's `n` repeats by then."""
 
     execution: Execution
@@ -106,7 +102,7 @@ class Result(_Model):
         return line
 
 
-class Note(_Model):
+class Note(BaseModel):
     """A message of the run."""
 
     at: float
