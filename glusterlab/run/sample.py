@@ -22,7 +22,7 @@ from glusterlab.hosts.pool import Command, CommandResult, Results
 from glusterlab.hosts.transport import ssh_options
 from glusterlab.reasons import Reason, code_of
 from glusterlab.run.event import EventRun, has_grown
-from glusterlab.run.validity import Judgement, judge, judge_failure, volume_of
+from glusterlab.run.validity import Judgement, judge, judge_again, volume_of
 from glusterlab.secrets import loggable, redact_words
 from glusterlab.shell import HostCommand, join, quote
 from glusterlab.store.campaign import Window
@@ -360,11 +360,7 @@ class SampleRun:
     def store_failure(self) -> Sample:
         """Store a sample that came to nothing before, or in spite of, `execute`; its judgement may fail again."""
         self._write_failure()
-        try:
-            verdict = judge(self.writer.folder, self.cell, *_names(self.site.cluster))
-        except Exception:  # noqa: BLE001 - one sample must not end the night
-            verdict = judge_failure(self.writer.folder)
-        return self._finish(verdict)
+        return self._finish(judge_again(self.writer.folder, self.cell, *_names(self.site.cluster)))
 
     def _write_failure(self) -> None:
         if self.reasons and not (self.writer.folder / "failure.json").exists():

@@ -72,7 +72,8 @@ class Bench:
         self.throttled: list[str | None] = []
         self.verdict: Verdict = good
         self.ran: list[str] = []
-        monkeypatch.setattr("glusterlab.run.sample.judge", self.judge)
+        for place in ("sample", "validity"):
+            monkeypatch.setattr(f"glusterlab.run.{place}.judge", self.judge)
         for limit in ("HEALTHY_WITHIN_S", "HEAL_WITHIN_S", "SET_UP_WITHIN_S", "_PAUSE_S"):
             monkeypatch.setattr(recovery, limit, 0.0)
 
