@@ -1,7 +1,6 @@
 """What disks, arrays and links did alone: every place a dot, beside what is stated for it (appendix A)."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,10 +19,10 @@ _HOLLOW: dict[str, Any] = {"markersize": 6, "markerfacecolor": "white", "markere
 _ROW = ["model", "scale", "label"]  # what tells rows apart
 
 
-def draw_rates(figure: Frame, places: pd.DataFrame, *, operations: Sequence[str] = ("write", "read")) -> None:
+def draw_rates(figure: Frame, places: pd.DataFrame) -> None:
     """Rates of disks or arrays (`place_rates`), a panel per operation, a row per kind and scale model."""
     rows = places[_ROW].drop_duplicates().reset_index(drop=True)
-    shown = [name for name in operations if (places["operation"] == name).any()]
+    shown = [name for name in ("write", "read") if (places["operation"] == name).any()]
     scaled = bool((places["scale"] != 1).any())
     thing = str(places["what"].iloc[0])
     figure.key = _key(places)

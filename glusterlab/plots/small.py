@@ -152,17 +152,15 @@ def draw_shares(figure: Frame, table: pd.DataFrame) -> None:
     for axes, operation in zip(grid, operations, strict=True):
         axes.axvline(1, color=INK, linewidth=0.9, zorder=1)
         for row in known[known["operation"].astype(str) == operation].to_dict("records"):
-            place, share, colour = (
-                places[row["series"], int(row["workers"])],
-                float(row["share"]),
-                row_style(row).colour,
-            )
+            place, share = places[row["series"], int(row["workers"])], float(row["share"])
+            style = row_style(row)
+            colour = style.colour
             if math.isnan(share):
                 marks.words(axes, "two groups", (0, place), (3, 0), ha="left", va="center", fontsize=6, color=colour)
                 continue
             axes.hlines(place, row["share_low"], row["share_high"], color=colour, linewidth=1.2)
             face = "white" if math.isnan(row["share_low"]) else colour
-            axes.plot([share], [place], row_style(row).marker, color=colour, markerfacecolor=face, markersize=4.5)
+            axes.plot([share], [place], style.marker, color=colour, markerfacecolor=face, markersize=4.5)
             if row["above_limit"]:
                 marks.above_limit(axes, share, place)
         axes.set(title=operation, xlabel="share of the bound, %")
