@@ -114,11 +114,9 @@ class SampleWriter:
         if not self._finished:
             self.abandon()
 
-    def write(self, name: str, data: bytes | str) -> Path:
+    def write(self, name: str, data: bytes | str) -> None:
         """Write a file by its path below the sample's folder; it must not be there already."""
-        path = self._new_file(name)
-        write_atomically(path, data, durable=False)
-        return path
+        write_atomically(self._new_file(name), data, durable=False)
 
     def link(self, name: str, source: Path) -> None:
         """As `write`, of a file that nobody changes any more: as a second name of it where that is possible."""
