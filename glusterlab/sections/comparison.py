@@ -167,7 +167,7 @@ def compare_campaigns(
     return hold_together(labelled(releases), rule, view)
 
 
-def open_comparison(section: Section, campaign: str, campaigns: str, rule: Rule | None = None) -> Comparison:
+def open_comparison(section: Section, campaign: str, campaigns: str) -> Comparison:
     """What a notebook compares: its own campaign against the others of its list, where it is that list's reference."""
     here = _place(campaign, [Path.cwd(), section.base])
     names = names_beside(campaigns, here.resolve().name if here else "")
@@ -191,7 +191,7 @@ def open_comparison(section: Section, campaign: str, campaigns: str, rule: Rule 
     refuse_same(releases)
     labels = labelled(releases)
     section.releases.update({each.label: (each.name, each.digest[:DIGEST_LENGTH]) for each in labels})
-    return hold_together(labels, rule)
+    return hold_together(labels)
 
 
 def samples_together(section: Section, campaign: str, campaigns: str, reads: str) -> tuple[pd.DataFrame, list[Section]]:
