@@ -68,8 +68,6 @@ class Plan:
     @property
     def fewest(self) -> tuple[PlannedSample, ...]:
         least = {cell.id: rule.least for cell in self.cells if (rule := self.rule(cell.id)) is not None}
-        if not least:
-            return self.samples
         return tuple(
             planned
             for planned in self.samples
