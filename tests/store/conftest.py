@@ -1,5 +1,6 @@
 """A small campaign of real tool output, to be damaged by tests."""
 
+import json
 import lzma
 import re
 import shutil
@@ -143,6 +144,10 @@ def make_store(path: Path) -> RawStore:
     return RawStore.create(
         path, campaign_yaml="schema_version: 1\n", cluster_yaml=CLUSTER_YAML, environment={"hosts": facts}
     )
+
+
+def edit_json(path: Path, **values: object) -> None:
+    path.write_text(dump_json({**json.loads(path.read_text()), **values}))
 
 
 def relist(root: Path, name: str) -> None:

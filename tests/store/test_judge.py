@@ -15,7 +15,7 @@ from glusterlab.spec.cell import Bricks
 from glusterlab.store.files import dump_json
 from glusterlab.store.records import Failure
 from glusterlab.tables.build import _moved_files
-from tests.store.conftest import CLIENTS, DATA, END, SERVERS, START, make_cell, make_health, sadf_text
+from tests.store.conftest import CLIENTS, DATA, END, SERVERS, START, edit_json, make_cell, make_health, sadf_text
 
 
 @pytest.fixture
@@ -26,10 +26,6 @@ def folder(campaign: Path) -> Path:
 def _codes(folder: Path) -> tuple[str, list[tuple[str, str | None]]]:
     verdict = judge(folder, make_cell(), SERVERS, CLIENTS)
     return verdict.status, [(reason.code, reason.host) for reason in verdict.reasons]
-
-
-def _edit(path: Path, **changed: Any) -> None:
-    path.write_text(dump_json({**json.loads(path.read_text()), **changed}))
 
 
 def _health(folder: Path, moment: str) -> Path:
@@ -58,12 +54,12 @@ def test_a_good_sample_is_valid(folder: Path) -> None:
     ],
 )
 def test_pool_health(folder: Path, moment: str, changed: dict[str, Any], status: str, code: tuple[str, str]) -> None:
-    _edit(_health(folder, moment), **changed)
+    edit_json(_health(folder, moment), **changed)
     assert _codes(folder) == (status, [code])
 
 
 def test_caches_are_dropped_unless_the_cell_has_hot_ones(folder: Path) -> None:
-    _edit(_health(folder, "before"), drop_caches={})
+    edit_json(_health(folder, "before"), drop_caches={})
     assert {code for code, _ in _codes(folder)[1]} == {"cache-not-dropped"}
     hot = make_cell().model_copy(update={"caches": "hot"})
     assert judge(folder, hot, SERVERS, CLIENTS).reasons == ()
@@ -80,14 +76,14 @@ def test_a_tier_daemon_that_stopped_or_began_anew(folder: Path) -> None:
             bricks = [brick for brick in health["bricks"] if brick["path"] != "/bricks/n1"]
             own = {"status": "in progress", "promoted": 3, "demoted": 1}
             tier = {server: {**own, **changed} for server in SERVERS[:1]} | dict.fromkeys(SERVERS[1:], own)
-            _edit(_health(folder, moment), tier=tier, bricks=[*bricks, {**bricks[0], "path": "/bricks/n1"}])
+            edit_json(_health(folder, moment), tier=tier, bricks=[*bricks, {**bricks[0], "path": "/bricks/n1"}])
         return [(reason.code, reason.host) for reason in judge(folder, cell, SERVERS, CLIENTS).reasons]
 
     assert reasons({}, {"promoted": 30}) == []
     assert _moved_files(folder) == {"promoted_files": 27, "demoted_files": 0}
     assert reasons({}, {"status": "failed"}) == reasons({"status": "unknown"}, {}) == [("tier-stopped", "server01")]
     assert reasons({}, {"promoted": 0, "demoted": 9}) == [("tier-stopped", "server01")]
-    _edit(_health(folder, "after"), tier={})
+    edit_json(_health(folder, "after"), tier={})
     assert {reason.host for reason in judge(folder, cell, SERVERS, CLIENTS).reasons} == {*SERVERS}
 
 
@@ -97,7 +93,7 @@ def test_a_feature_that_is_off_or_whose_daemon_began_anew(folder: Path) -> None:
 
     def reasons(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str | None]]:
         for moment, features in (("before", before), ("after", after)):
-            _edit(_health(folder, moment), features=features)
+            edit_json(_health(folder, moment), features=features)
         return [(reason.code, reason.host) for reason in judge(folder, cell, SERVERS, CLIENTS).reasons]
 
     both = {"bitrot": {"server01": [7, 8]}}
@@ -120,7 +116,7 @@ def test_a_feature_that_is_off_or_whose_daemon_began_anew(folder: Path) -> None:
 )
 def test_a_full_file_system(folder: Path, moment: str, host: str, free: int, status: str) -> None:
     path = "/bricks" if host == "server01" else "/var/tmp/glusterlab"
-    _edit(_health(folder, moment), space={host: {path: {"free_bytes": free, "size_bytes": 1 << 40}}})
+    edit_json(_health(folder, moment), space={host: {path: {"free_bytes": free, "size_bytes": 1 << 40}}})
     assert _codes(folder) == (status, [("disk-full", host)] if status == "failed" else [])
 
 
@@ -159,7 +155,7 @@ def test_a_clock_that_is_off_or_was_set(folder: Path, before: Any, after: Any, s
     for moment, (offset, bounds) in (("before", before), ("after", after)):
         offsets = dict.fromkeys(HOSTS, 0.01) | {"client02": offset}
         known = {host: seconds for host, seconds in offsets.items() if seconds is not None}
-        _edit(_health(folder, moment), clock_offset_s=known, clock_bounds_s={"client02": bounds} if bounds else {})
+        edit_json(_health(folder, moment), clock_offset_s=known, clock_bounds_s={"client02": bounds} if bounds else {})
     assert _codes(folder) == (("invalid", [("clock-skew", "client02")]) if skewed else ("valid", []))
 
 
@@ -179,8 +175,8 @@ def test_a_clock_that_is_off_or_was_set(folder: Path, before: Any, after: Any, s
     ],
 )
 def test_health_that_changed(folder: Path, before: dict[str, Any], after: dict[str, Any], reasons: list[Any]) -> None:
-    _edit(_health(folder, "before"), **before)
-    _edit(_health(folder, "after"), **after)
+    edit_json(_health(folder, "before"), **before)
+    edit_json(_health(folder, "after"), **after)
     assert _codes(folder) == ("invalid" if reasons else "valid", reasons)
 
 
@@ -193,7 +189,7 @@ def test_a_long_measurement_bears_more_of_a_clock() -> None:
 def _connect(folder: Path, moment: str, *connections: tuple[str | None, int, int], **bricks: int | bool) -> None:
     path = _health(folder, moment)
     known = json.loads(path.read_text())["bricks"]
-    _edit(
+    edit_json(
         path,
         bricks=[{**brick, "pid": 7, "port": 49152, **bricks} for brick in known],
         connections={"client01": [dict(zip(("host", "port", "socket"), each, strict=True)) for each in connections]},
@@ -230,7 +226,7 @@ def test_a_brick_is_known_by_its_port_where_its_server_is_not(folder: Path) -> N
     assert _codes(folder) == ("valid", [])
     # as it was judged before there were connections
     _connect(folder, "before", S1)
-    _edit(_health(folder, "after"), connections={})
+    edit_json(_health(folder, "after"), connections={})
     assert _codes(folder) == ("valid", [])
 
 
@@ -240,7 +236,7 @@ def test_a_connection_that_ends_with_its_brick_or_its_mount_is_no_second_reason(
         _connect(folder, "after", **ended)
         assert {code for code, _ in _codes(folder)[1]} == {"brick-offline"}
     _connect(folder, "after")
-    _edit(_health(folder, "after"), mounts={"client01": "dead"})
+    edit_json(_health(folder, "after"), mounts={"client01": "dead"})
     assert _codes(folder) == ("failed", [("pool-unhealthy", "client01")])
 
 
@@ -275,7 +271,7 @@ def test_a_sample_from_before_is_judged_by_the_sum_of_intervals(folder: Path) ->
     text = "\n".join(new or old for new, old in zip(drifted, lines, strict=True)) + "\n"
     (folder / "telemetry" / "client01.csv.xz").write_bytes(lzma.compress(text.encode()))
     assert _codes(folder) == ("invalid", [("telemetry-short", "client01")])
-    _edit(folder / "workload/command.json", gaps="steps")
+    edit_json(folder / "workload/command.json", gaps="steps")
     assert _codes(folder) == ("valid", [])
 
 
@@ -306,7 +302,7 @@ def test_a_record_that_says_two_things(folder: Path, name: str, key: str, code: 
 
 @pytest.mark.parametrize(("code", "reason"), [(1, "tool-failed"), (None, "tool-timeout")])
 def test_the_deadline_and_the_exit_code(folder: Path, code: int | None, reason: str) -> None:
-    _edit(folder / "workload" / "command.json", exit_code=code)
+    edit_json(folder / "workload" / "command.json", exit_code=code)
     assert _codes(folder) == ("failed", [(reason, "client01")])
 
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,28 +21,20 @@ from glusterlab.errors import RawStoreError
 from glusterlab.run.contradictions import forms_differ, too_fast
 from glusterlab.run.verify import verify, verify_signature
 from glusterlab.store.campaign import RawStore
-from glusterlab.store.files import dump_json
 from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.store.sample import Sample
 from glusterlab.store.signature import sign
 from glusterlab.tools.records import Source, WorkloadRecord
-from tests.store.conftest import CLIENTS, make_cell, relist, sadf_text
+from tests.store.conftest import CLIENTS, edit_json, make_cell, relist, sadf_text
 
 CELL = make_cell().id
 SAMPLE = f"cells/{CELL}/sample-01"
 TELEMETRY = f"{SAMPLE}/telemetry/client01.csv.xz"
 
 
-def _set(**values: object) -> Callable[[Path], None]:
-    def change(path: Path) -> None:
-        path.write_text(dump_json({**json.loads(path.read_text()), **values}))
-
-    return change
-
-
 def _edit(root: Path, name: str, **values: object) -> None:
     """Change a file of JSON, and its line in the manifest."""
-    _set(**values)(root / name)
+    edit_json(root / name, **values)
     relist(root, name)
 
 
@@ -87,9 +80,9 @@ DIFFERS = {RECORD: {"status-differs"}}
         (f"{SAMPLE}/log.txt", _flip, {"changed-file"}, {}),
         (TELEMETRY, _cut, {"changed-file", "truncated-xz"}, DIFFERS),
         (HEALTH, lambda path: path.write_text('{"peers": '), {"changed-file", "invalid-json"}, None),
-        (RECORD, _set(**WORSE), {"changed-file", "status-differs"}, DIFFERS),
-        (RECORD, _set(schema_version=99), None, {RECORD: {"newer-schema", "invalid-sample"}}),
-        (RECORD, _set(sample=2), None, None),
+        (RECORD, partial(edit_json, **WORSE), {"changed-file", "status-differs"}, DIFFERS),
+        (RECORD, partial(edit_json, schema_version=99), None, {RECORD: {"newer-schema", "invalid-sample"}}),
+        (RECORD, partial(edit_json, sample=2), None, None),
         (CELL_FILE, _more_workers, None, {CELL_FILE: {"invalid-cell"}}),
     ],
 )
@@ -155,7 +148,7 @@ def _copied(root: Path, folder: str, target: str) -> None:
     """A sample under another number and repeat, also in the manifest."""
     number = int(target[-2:])
     shutil.copytree(root / folder, root / target)
-    _set(sample=number, repeat=number, round=number)(root / target / "sample.json")
+    edit_json(root / target / "sample.json", sample=number, repeat=number, round=number)
     digests = Manifest.read(root).digests
     digests |= {name.replace(folder, target): word for name, word in digests.items() if name.startswith(folder)}
     (root / MANIFEST).write_text(Manifest(digests).text)
