@@ -135,11 +135,11 @@ def mean_interval(
     return _estimate(centre, (float(low), float(high)), n, "mean, t")
 
 
-def median_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
+def median_interval(values: Iterable[float]) -> Estimate:
     """Median with the conservative interval between two order statistics: no assumption, and none below n = 6."""
     data = np.sort(_finite(values))
     n = data.size
-    rank = int((special.bdtr(np.arange(n), n, 0.5) < (1 - level) / 2).sum())
+    rank = int((special.bdtr(np.arange(n), n, 0.5) < (1 - LEVEL) / 2).sum())
     ends = (float(data[rank - 1]), float(data[n - rank])) if n >= MIN_SAMPLES and rank else None
     return _estimate(float(np.median(data)) if n else math.nan, ends, n, "median, order statistics")
 
@@ -324,10 +324,10 @@ def corrected(p: Sequence[float], correction: Correction) -> list[float]:
     return [float(each) for each in found]
 
 
-def can_be_significant(least: Sequence[float], correction: Correction, alpha: float = ALPHA) -> list[bool]:
+def can_be_significant(least: Sequence[float], correction: Correction) -> list[bool]:
     """Which of many tests could be significant after the correction, given the smallest p of each (Tarone)."""
     for limit in sorted(set(least), reverse=True):
-        if max(corrected([p for p in least if p <= limit], correction)) < alpha:
+        if max(corrected([p for p in least if p <= limit], correction)) < ALPHA:
             return [p <= limit for p in least]
     return [False] * len(least)
 

@@ -102,7 +102,7 @@ WHOLE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def signs(summary: pd.DataFrame, *, of: str = "(t)", along: str = "y", published: bool | None = None) -> list[Line2D]:
+def signs(summary: pd.DataFrame, *, along: str = "y", published: bool | None = None) -> list[Line2D]:
     """What the marks of a summary are, for `Frame.signs`: sample, mean, interval, the other view, what is published."""
     if published is None:
         published = "published" in summary and bool(summary["published"].notna().any())
@@ -114,9 +114,9 @@ def signs(summary: pd.DataFrame, *, of: str = "(t)", along: str = "y", published
     found = [
         key_mark(label="sample", marker=".", color=GREY, markersize=6, markeredgewidth=0),
         key_mark(label="mean, a bar" if bars else "mean", **{"markersize": 5} | mean),
-        Line2D([], [], color=INK, linewidth=1.2, label=interval_words(summary, of)),
+        Line2D([], [], color=INK, linewidth=1.2, label=interval_words(summary)),
     ]
-    if of == "(t)" and "whole_mean" in summary and summary["whole_mean"].notna().any():
+    if "whole_mean" in summary and summary["whole_mean"].notna().any():
         found.append(key_mark(label=VIEWS[1], **WHOLE))
     if not flat and "still_rising" in summary and summary["still_rising"].astype(bool).any():
         found.append(key_mark(r"$\uparrow$", "rose to the end: a lower bound", markeredgewidth=0, markersize=6))
