@@ -90,13 +90,14 @@ def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[st
 
 
 def judge_again(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[str]) -> Judgement:
-    """As `judge`, for a sample that is stored: one that `judge` could not deal with then is judged as it was then."""
+    """As `judge`, but a sample that `judge` itself cannot deal with is judged by its failure.json alone."""
     try:
         return judge(folder, cell, servers, clients)
     except Exception:
-        if not (folder / "failure.json").exists():
+        if not (failure := folder / "failure.json").exists():
             raise
-        return judge_failure(folder)
+        reasons = tuple(dict.fromkeys(_recorded_failure(failure)))
+        return Judgement(status_of(reasons), reasons, None)
 
 
 def judge_imported(folder: Path, cell: Cell) -> Judgement:
@@ -107,12 +108,6 @@ def judge_imported(folder: Path, cell: Cell) -> Judgement:
         reasons = (Reason(code="tool-failed", message=error.message),)
         return Judgement(status_of(reasons), reasons, None)
     return Judgement(status_of(result.problems), result.problems, result)
-
-
-def judge_failure(folder: Path) -> Judgement:
-    """Judge a sample by its failure.json alone: for one that `judge` itself cannot deal with."""
-    reasons = tuple(dict.fromkeys(_recorded_failure(folder / "failure.json")))
-    return Judgement(status_of(reasons), reasons, None)
 
 
 def _recorded_failure(path: Path) -> list[Reason]:
