@@ -438,6 +438,10 @@ class VolumeTool(RunnableTool):
 
         Makes the directories and removes earlier files of the dataset, or fails when a file is missing or short.
         """
+        return job.made_or_checked(self.files(job), self.needs_files(job.cell.operation))
+
+    def files(self, job: Job) -> list[str]:
+        """The file of each worker."""
         raise NotImplementedError
 
     def command(self, job: Job) -> HostCommand:

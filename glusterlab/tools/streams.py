@@ -104,9 +104,8 @@ class Streams(Fio):
 
     def prepare(self, job: Job) -> list[HostCommand]:
         """Lay out the files of all streams that may be tried, unless they are there."""
-        files = [f"{folder}/fio.data" for folder in job.folders]
         plain = job.cell.model_copy(update={"operation": "write", "runtime_s": None, "options": ()})
-        (found,), (made,) = (job.made_or_checked(files, needs_files) for needs_files in (True, False))
+        (found,), (made,) = (job.made_or_checked(self.files(job), needs_files) for needs_files in (True, False))
         written = super().command(replace(job, cell=plain))
         # fio's exit code does not tell of all errors
         written_and_found = f"(\n{written.script}\n) && (\n{found.script}\n)"

@@ -29,9 +29,8 @@ class Dd(VolumeTool):
             return "dd works on one file per worker: leave files_per_worker out"
         return uneven(cell, clients)
 
-    def prepare(self, job: Job) -> list[HostCommand]:
-        files = [f"{folder}/dd.data" for folder in job.folders]
-        return job.made_or_checked(files, self.needs_files(job.cell.operation))
+    def files(self, job: Job) -> list[str]:
+        return [f"{folder}/dd.data" for folder in job.folders]
 
     def _operands(self, cell: Cell, file: str) -> tuple[str, ...]:
         record = cell.record_size_bytes or 1

@@ -54,7 +54,7 @@ class Fio(base.VolumeTool):
             return "access 'gfapi' is an engine of fio itself: leave --ioengine out"
         return base.uneven(cell, clients)
 
-    def _files(self, job: base.Job) -> dict[str, list[tuple[int, str]]]:
+    def _by_client(self, job: base.Job) -> dict[str, list[tuple[int, str]]]:
         """Number and file of each worker by client."""
         found: dict[str, list[tuple[int, str]]] = {}
         for worker, (host, folder) in enumerate(job.places, start=1):
@@ -63,9 +63,8 @@ class Fio(base.VolumeTool):
             found.setdefault(host.name, []).append((worker, f"{place}/fio.data"))
         return found
 
-    def prepare(self, job: base.Job) -> list[base.HostCommand]:
-        files = [f"{folder}/fio.data" for folder in job.folders]
-        return job.made_or_checked(files, self.needs_files(job.cell.operation))
+    def files(self, job: base.Job) -> list[str]:
+        return [f"{folder}/fio.data" for folder in job.folders]
 
     def _arguments(self, job: base.Job, workers: list[tuple[int, str]]) -> tuple[str, ...]:
         cell = job.cell
@@ -82,14 +81,14 @@ class Fio(base.VolumeTool):
 
     def command(self, job: base.Job) -> base.HostCommand:
         ssh, starts = quote(job.ssh_wrapper), []
-        for host, workers in self._files(job).items():
+        for host, workers in self._by_client(job).items():
             remote = quote(join(self._arguments(job, workers)))
             report = quote(f"{job.tool_dir}/fio-{host}.json")
             starts.append(f"{ssh} {quote(host)} {remote} >{report} </dev/null")
         return job.at_once(starts)
 
     def outputs(self, job: base.Job) -> tuple[str, ...]:
-        return tuple(f"{job.tool_dir}/fio-{host}.json" for host in self._files(job))
+        return tuple(f"{job.tool_dir}/fio-{host}.json" for host in self._by_client(job))
 
     def parse(self, folder: Path, cell: Cell) -> base.Measurement:
         return measurement_of(folder, cell)

@@ -42,7 +42,7 @@ class Iozone(base.VolumeTool):
             return "IOzone takes sizes in whole KiB"
         return base.uneven(cell, clients)
 
-    def _files(self, job: base.Job) -> list[str]:
+    def files(self, job: base.Job) -> list[str]:
         return [f"{folder}/iozone.DUMMY.{n}" for n, folder in enumerate(job.folders)]
 
     def _client_file(self, job: base.Job) -> str:
@@ -52,9 +52,6 @@ class Iozone(base.VolumeTool):
         """The client file, a line ``host directory program`` per worker, and the ssh that IOzone calls."""
         lines = [f"{host.name} {folder} iozone\n" for host, folder in job.places]
         return {self._client_file(job): "".join(lines), **super().uploads(job)}
-
-    def prepare(self, job: base.Job) -> list[base.HostCommand]:
-        return job.made_or_checked(self._files(job), self.needs_files(job.cell.operation))
 
     def command(self, job: base.Job) -> base.HostCommand:
         """The guide's flags (appendix A) and ``-C``, which prints a line per worker."""
