@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 
 from glusterlab.analysis.saturation.resources import PEAK_S, Limits, limits_source
 from glusterlab.analysis.saturation.summary import NO_MAJORITY
-from glusterlab.analysis.saturation.thresholds import Thresholds
+from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
 from glusterlab.analysis.saturation.verdict import THEN
 from glusterlab.analysis.select import BACKING_LABELS, DIRECTIONS, operations_of
 from glusterlab.plots import marks
@@ -199,16 +199,15 @@ def _tile(axes: Axes, column: int, line: int, row: pd.Series) -> None:
     axes.text(column + 0.5, line + 0.5, text, fontsize=6.6, color=colour, **look)
 
 
-def draw_verdicts(figure: Frame, table: pd.DataFrame, thresholds: Thresholds | None = None) -> None:
+def draw_verdicts(figure: Frame, table: pd.DataFrame, thresholds: Thresholds = USUAL) -> None:
     """What binds (`binding_by_cell`) by layout and workers, one panel per operation."""
     operations = operations_of(table)
     rows = table.assign(_row=_rows_of(table))
     lines = {name: sorted(rows[rows["operation"].astype(str) == name]["_row"].unique()) for name in operations}
     workers = sorted({int(count) for count in table["workers"]})
-    levels = thresholds or Thresholds()
-    others = {"disks": levels.disks, "CPU": levels.cpu, "memory": levels.memory}
-    full = [f"over {100 * levels.network:.0f} %"]
-    full += [f"{name} over {100 * level:.0f} %" for name, level in others.items() if level != levels.network]
+    others = {"disks": thresholds.disks, "CPU": thresholds.cpu, "memory": thresholds.memory}
+    full = [f"over {100 * thresholds.network:.0f} %"]
+    full += [f"{name} over {100 * level:.0f} %" for name, level in others.items() if level != thresholds.network]
     figure.subtitle += [
         "In a tile: what was full, the share of the measured part in which it was, and how many of the repeats agree.",
         f"Full: {', '.join(full)} of what it can do. Two colours: one after the other.",
