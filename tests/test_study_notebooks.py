@@ -49,10 +49,10 @@ TESTBEDS: dict[str, dict[str, Any]] = {
     | {"scale": 20, "medium_file_scale": 20},
     "rhgs-3.1/testbed-features": {"clients": 4, "disks": 0, "small_file_scale": 10, "heads": ("small-file",)},
     "rhgs-3.1/testbed-nfs": {"hardware": "cluster-nfs", "servers": 4, "clients": 6, "kernel_clients": 6, "disks": 0},
-    **dict.fromkeys(
-        ("rhgs-3.1/testbed-raid6", "rhgs-3.1/testbed-servers"),
-        {"hardware": "cluster-raid6", "servers": 4, "clients": 4, "kernel_clients": 4, "disks": 0},
-    ),
+    "rhgs-3.1/testbed-raid6": {"hardware": "cluster-raid6", "servers": 4, "clients": 4, "kernel_clients": 4}
+    | {"disks": 0},
+    "rhgs-3.1/testbed-servers": {"hardware": "cluster-raid6", "servers": 4, "clients": 4, "kernel_clients": 4}
+    | {"disks": 0},
     "summit-2017/testbed": {"small_file_scale": 102, "heads": ("small-file",)},
     "summit-2017/testbed-four": {"hardware": "cluster-four", "servers": 4, "clients": 4, "disks": 0},
     "testbed/heal": {"disks": 0},
@@ -121,7 +121,9 @@ def make(folder: Path, name: str) -> Path:
         hardware = load_cluster(stated).hardware.model_dump(mode="json") if "hardware" in options else None
         state = State(raw, TestbedOptions(**options | {"hardware": hardware}))
         state.disks = [Disk("server01", "array", "/dev/loop0", "7:0", "/bricks/raid6/a01")]
-        specification = (local_specification if name.endswith(("native", "local", "sata")) else cluster_specification)(state)
+        specification = (local_specification if name.endswith(("native", "local", "sata")) else cluster_specification)(
+            state
+        )
         (raw / "ssh_config").touch()
     (raw / "cluster.yaml").write_text(json.dumps(specification) if name in TESTBEDS else stated.read_text())
     (raw / "campaign.yaml").write_text((RUNBOOKS / f"{name}.yaml").read_text())
@@ -259,7 +261,9 @@ def test_rhgs_31_has_each_figure_of_some_campaign_of_its_runbook(tmp_path: Path)
     assert set(pd.read_csv(found["rhgs31-r19-quota-ratios"])["name"]) == {"plain / quota"}
     (slower,) = pd.read_csv(found["rhgs31-r18-rebalance-ratios"]).to_dict("records")
     assert (slower["name"], slower["ratio"]) == ("plain / rebalance, normal", pytest.approx(1 / 0.9))
-    assert pd.read_csv(found["rhgs31-r17-rebalance-time"])[["series", "mean"]].values.tolist() == [["throttle normal, fio", 30]]
+    assert pd.read_csv(found["rhgs31-r17-rebalance-time"])[["series", "mean"]].values.tolist() == [
+        ["throttle normal, fio", 30]
+    ]
     assert set(pd.read_csv(found["rhgs31-r2-large-files"])["layout"]) == {"replicate-2x2"}
     both = run(tmp_path, notebooks, "rhgs-3.1/testbed-servers")
     for name in ("rhgs31-r12-large-files-by-access", "rhgs31-r15-untar"):
