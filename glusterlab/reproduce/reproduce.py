@@ -131,12 +131,12 @@ class _Run:
             return self.notebooks
         campaign = load_campaign(path)
         named = choose_notebooks(campaign.notebooks, self.project) if campaign.notebooks is not None else []
-        if named and self.full:
-            return named
         folder = study_folder(campaign.study, raw)
-        study, others = load_study(folder), studies_also_of(raw.name, folder.parent)
-        also = {name for other in others for name in other.also[raw.name]}
-        return [path for path in self.notebooks if path in named or path.stem in also or runs_on(path, study)]
+        also = {name for other in studies_also_of(raw.name, folder.parent) for name in other.also[raw.name]}
+        chosen = [path for path in self.notebooks if path in named or path.stem in also]
+        if named and self.full:
+            return chosen
+        return [path for path in self.notebooks if path in chosen or runs_on(path, load_study(folder))]
 
     def run_all(self, campaigns: Sequence[Campaign], jobs: int) -> None:
         """Run the stale notebooks; those of a campaign begin when its tables are made."""

@@ -565,6 +565,8 @@ class TestWhatIsRefused:
         text = "schema_version: 1\nstudy: day\ntitle: A study\nnotebooks: [30-third]\nalso: {demo: [30-third]}\n"
         (project.root / "raw" / "published" / "day" / "study.yaml").write_text(text)
         assert project.run(project.raw, notebooks=["30"], check=True).stale == ("demo/30-third",)
+        (project.raw / "campaign.yaml").write_text(CAMPAIGN + "notebooks: [20-second]\n")
+        assert project.run(project.raw, check=True).stale == ("demo/20-second", "demo/30-third")
         # a campaign may name what is not for its study
         (project.raw / "campaign.yaml").write_text(CAMPAIGN + "notebooks: [20-second]\n")
         assert project.run(project.raw, notebooks=["20"]).ran == BOTH[1:]
