@@ -282,7 +282,7 @@ def test_notebooks_say_what_they_read_and_hand_it_on(notebook: Path) -> None:
     source = NotebookSource.read(notebook)
     assert source.parameters.get("reads"), "no line `reads: str = ...` in the parameters"
     code = "".join("".join(cell["source"]) for cell in json.loads(notebook.read_text())["cells"])
-    assert re.search(r"open_section\(campaign, figures, format, reads=reads\)", code)
+    assert re.search(r'open_section\(campaign, figures, format, (study="[^"]+", )?reads=reads\)', code)
     assert source.reads == parse_reads(str(source.parameters["reads"]))
     refuse_unknown(source.reads or ())
 
