@@ -67,7 +67,7 @@ _FAMILIES = {
     "disperse": ("#e07b39", "#cc583d", "#e3b23c", "#c2aa61"),
     "distribute": ("#2a7f62", "#66a98f", "#145240", "#9ccbb7"),
 }
-_OTHERS = ("#6f5a8f", "#a190bd", "#4b3a68", "#c4b8d6")
+_OTHERS = ("#6f5a8f", "#a190bd", "#4b3a68", "#9a4f86")
 _MARKERS = ("s", "o", "^", "D", "v", "p", "h", "P")
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "|||", "---")
 

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.font_manager import FontProperties
 from matplotlib.patches import FancyBboxPatch, Rectangle
-from matplotlib.textpath import TextPath
+from matplotlib.textpath import text_to_path
 
 from glusterlab.analysis.describe import link_words
 from glusterlab.plots.style import GREY, INK, PALE, WIDTH_IN, Frame, scale_words, wrapped
@@ -31,7 +32,7 @@ def _short_name(name: str, width: float) -> str:
 @cache
 def text_width(text: str, size: float = _SMALL) -> float:
     """Inches that a text takes in the font of figures, at a size in points."""
-    return float(TextPath((0, 0), text, size=size).get_extents().width) / 72 if text.strip() else 0.0
+    return text_to_path.get_text_width_height_descent(text, FontProperties(size=size), ismath=False)[0] / 72
 
 
 def draw_pool(figure: Frame, hosts: pd.DataFrame, *, mount: str, testbed: bool, scales: Iterable[float] = ()) -> None:
@@ -83,9 +84,8 @@ def _hosts_and_band(
     tall = _Slots.of(servers).height
     height = 0.30 + gap + thick + gap + tall + _LINE_IN * len(notes) + 0.30
     axes = _canvas(figure, height)
-    y = height - 0.05 - 0.30
-    tops = _row(axes, clients, y, "client")
-    band = y - gap - thick
+    tops = _row(axes, clients, height - 0.35, "client")
+    band = height - 0.35 - gap - thick
     _box(axes, _LEFT, band, WIDTH_IN - _MARGIN - _LEFT, thick, colour)
     _text(axes, _MARGIN, band + thick / 2, name, left=True, bold=True)
     bottoms = _row(axes, servers, band - gap - tall, "server")
@@ -116,11 +116,10 @@ def draw_server_models(figure: Frame, models: pd.DataFrame, *, testbed: bool) ->
     stands = "What the servers of this scale model stand for: all of them are namespaces on one machine."
     figure.subtitle = [stands if testbed else "As cluster.yaml describes them."]
     axes = _canvas(figure, height)
-    y = height - 0.05
+    y = height - 0.34
     starts = [_MARGIN + label_in + n * width for n in range(len(columns))]
     for x, column in zip(starts, columns, strict=True):
-        _text(axes, x, y - 0.13, f"{column['name']} server".removeprefix("server "), fontsize=9, bold=True, left=True)
-    y -= 0.29
+        _text(axes, x, y + 0.16, f"{column['name']} server".removeprefix("server "), fontsize=9, bold=True, left=True)
     for (_, words), row, tall in zip(rows, cells, heights, strict=True):
         axes.plot([_MARGIN, WIDTH_IN - _MARGIN], [y, y], color=PALE, linewidth=0.6, solid_capstyle="butt")
         _text(axes, _MARGIN, y - 0.13, words, color=GREY, left=True, fontsize=8)

@@ -343,7 +343,7 @@ def order_samples(
 
 
 _WRITE_SHARE, _READ_SHARE = 0.7, 0.6
-_FILES_PER_S_PER_DISK = 5.0
+_FILES_PER_S_PER_DISK = 10.0
 _RANDOM_PER_S_PER_DISK = 100.0
 _SAMPLE_S, _BASELINE_SAMPLE_S, _LAYOUT_S = 4.0, 12.0, 30.0
 _RAW_SAMPLE_BYTES, _RAW_HOST_BYTES, _RAW_ROW_BYTES = 12_000, 1_000, 60
@@ -391,7 +391,7 @@ def _estimate_cell(cell: Cell, cluster: Cluster) -> CellEstimate:
     rate = slowest * share / cell.model.scale
     # of what the operator mounted nothing is known: as much as one server of the cluster
     disks = hardware.disks_per_server if backing is None else layout.bricks * backing.disks_per_brick
-    files_rate = disks * _FILES_PER_S_PER_DISK / (cell.model.scale if cell.model.operations else 1)
+    files_rate = disks * _FILES_PER_S_PER_DISK / (cell.model.scale if cell.model.operations or cell.model.heads else 1)
     tool = volume_tools()[cell.tool]
     pool = PoolRates(rate, files_rate, disks * _RANDOM_PER_S_PER_DISK)
     seconds = _SAMPLE_S + tool.startup_s(cell.workers) + tool.work_s(cell, pool)

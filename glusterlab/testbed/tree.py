@@ -19,7 +19,8 @@ _BASE = {
     *("openssh-server", "procps", "python3", "sysstat", "xfsprogs", "xz-utils"),
 }
 _SERVING = (
-    "cifs-utils", "dbus", "kmod", "netbase", "nfs-common", "nfs-ganesha", "nfs-ganesha-gluster", "rpcbind", "samba",
+    "cifs-utils", "dbus", "kmod", "netbase", "nfs-common", "nfs-ganesha", "nfs-ganesha-gluster", "nfs-ganesha-vfs",
+    "rpcbind", "samba",
 )  # fmt: skip
 PACKAGES = tuple(sorted(_BASE | {program.package for tool in runnable().values() for program in tool.programs}))
 _SAMBA = {"bullseye": "samba-vfs-modules", "bookworm": "samba-vfs-modules", "trixie": "samba-vfs-glusterfs"}
