@@ -39,7 +39,7 @@ LAYERS = (
 
 RANK = {name: place for place, names in enumerate(LAYERS) for name in names}
 
-LIBRARY_LINES, REPORT_LINES, TEST_LINES, FLAT_FILES = 47_720, 1_171, 39_751, 12
+LIBRARY_LINES, REPORT_LINES, TEST_LINES, FLAT_FILES = 47_720, 1_171, 39_760, 12
 """Only lowered, but for what studies need and their tests. The design allows 48,000 with all studies and accesses, and
 2,500 of Python for the report, ``glusterlab/site``, which the first number leaves out."""
 

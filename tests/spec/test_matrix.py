@@ -376,6 +376,15 @@ def test_an_estimate_has_every_cell_and_is_of_the_right_order(campaign: Campaign
     assert estimate(empty, cluster).seconds == 0
 
 
+def test_small_files_take_longer_where_operations_or_heads_are_slowed(campaign: Campaign) -> None:
+    def seconds(**model: bool) -> float:
+        models = {"large-file": {"scale": 200}, "small-file": {"scale": 20, **model}}
+        pool = Cluster.model_validate({**YAML(typ="safe", pure=True).load(CLUSTER), "scale_models": models})
+        return estimate(build_plan(campaign, pool, ready={"smallfile"}), pool).seconds
+
+    assert seconds(heads=True) == seconds(operations=True) > 1.1 * seconds()
+
+
 def test_an_estimate_has_bounds_when_cells_may_end_early(campaign: Campaign, cluster: Cluster) -> None:
     rule = Repeats(min=3, max=9, half_width=0.05)
     plan = build_plan(campaign.model_copy(update={"repeats": rule, "warmup": 1}), cluster, ready={"smallfile"})
